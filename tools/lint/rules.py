@@ -1,0 +1,175 @@
+"""The rules of tools/lint, as data. To change a rule, change a table here and say why.
+
+Nothing in this file runs anything; source_checks.py and symbol_checks.py read it.
+"""
+
+# ---- Layers --------------------------------------------------------------------------------------
+# Folder of src/ -> the other folders whose headers it may include. CMakeLists.txt holds the same
+# table for the linker. `proto` stands for the headers generated from proto/ ("berth/v1/...").
+
+LAYERS = {
+    "base": set(),
+    "core": {"base"},
+    "journal": {"base", "core"},
+    "store": {"base", "core", "journal"},
+    "sim": {"base", "core", "journal"},
+    "service": {"base", "core", "journal", "store"},
+    "api": {"base", "core", "journal", "store", "service", "proto"},
+    "exp": {"base", "core", "journal", "sim"},
+    "plan": {"base", "core", "journal", "sim"},
+    "agent": {"base", "proto"},
+    "client": {"base", "proto"},
+    # The shell hosts the commands `sim` and `bench`, so it sees the simulator's side as well.
+    "cli": {"base", "proto", "journal", "sim", "exp", "plan"},
+    # The composition root.
+    "main": {"base", "core", "journal", "store", "sim", "service", "api", "exp", "plan", "agent",
+             "client", "cli", "proto"},
+}
+
+PROTO_PREFIX = "berth/v1/"
+
+# ---- Inside the core -----------------------------------------------------------------------------
+
+# A stage never includes another stage; the engine alone sees them all.
+CORE_STAGES = {"admission", "queue", "policy", "placement", "residency", "dispatch", "completion",
+               "explain"}
+
+# What each part of the core may include of the core, besides itself. A part is a sub-folder, or
+# the stem of a file that stands at the top of src/core. `*`: everything.
+CORE_PARTS = {
+    "model": set(),
+    "state": {"model", "event", "action"},
+    "event": {"model"},
+    "action": {"model"},
+    "engine": {"*"},
+    **{stage: {"model", "state", "event", "action"} for stage in CORE_STAGES},
+}
+
+# ---- Headers the core and base may not include ---------------------------------------------------
+# Header (or prefix ending in /) -> what to use instead. Tests (*_test.cpp) are free.
+
+PURE_LAYERS = {"base", "core"}
+
+_TIME = "each event carries its `now`; time values are in base"
+_THREAD = "the core runs on its caller's thread; concurrency belongs to service, store or agent"
+_FILE = "the core emits actions, its caller does the I/O (store, sim, cli)"
+_PRINT = "return data, let the caller print it (cli, service)"
+_RANDOM = "pass base's own generator in; the standard distributions differ between libraries"
+_HASH = "use std::map, a sorted vector or base's own containers: hash order differs between builds"
+_LOCALE = "use std::to_chars and std::from_chars: text must not depend on a locale"
+_SYSTEM = "system calls belong to the edges (store, service, agent, main)"
+
+BANNED_HEADERS = {
+    "chrono": _TIME, "ctime": _TIME, "time.h": _TIME,
+    "thread": _THREAD, "mutex": _THREAD, "shared_mutex": _THREAD, "atomic": _THREAD,
+    "condition_variable": _THREAD, "future": _THREAD, "semaphore": _THREAD, "latch": _THREAD,
+    "barrier": _THREAD, "stop_token": _THREAD, "pthread.h": _THREAD, "execution": _THREAD,
+    "random": _RANDOM,
+    "iostream": _PRINT, "ostream": _PRINT, "istream": _PRINT, "sstream": _PRINT, "iomanip": _PRINT,
+    "cstdio": _PRINT, "stdio.h": _PRINT, "syslog.h": _PRINT,
+    "fstream": _FILE, "filesystem": _FILE, "fcntl.h": _FILE,
+    "unordered_map": _HASH, "unordered_set": _HASH,
+    "locale": _LOCALE, "clocale": _LOCALE, "regex": _LOCALE,
+    "csignal": _SYSTEM, "signal.h": _SYSTEM, "unistd.h": _SYSTEM, "dlfcn.h": _SYSTEM,
+    "netdb.h": _SYSTEM, "poll.h": _SYSTEM,
+    "sys/": _SYSTEM, "linux/": _SYSTEM, "netinet/": _SYSTEM, "arpa/": _SYSTEM,
+}
+
+# (file under src/, header) -> why it may.
+HEADER_EXCEPTIONS = {}
+
+# Patterns the core and base may not contain (outside comments) -> what to do instead.
+BANNED_PATTERNS = {
+    r"\b\w+_clock\b": _TIME,
+    r"\bthread_local\b": _THREAD,
+    r"\bvolatile\b": _THREAD,
+    r"\bstd::(map|set|multimap|multiset|less|greater)<\s*(const\s+)?[\w:]+(\s+const)?\s*\*":
+        "never order by a pointer: addresses differ between runs; order by an id",
+    r"\bstd::hash\b": _HASH,
+    r"\bassert\s*\(": "use ASSERT of base, which stays on in release",
+}
+
+# ---- Tidiness ------------------------------------------------------------------------------------
+
+COLUMNS_MAX = 100
+LINES_MAX = 600
+
+# File under the root -> (limit, why it may be longer). Only for files under src/.
+LINES_EXCEPTIONS = {}
+
+# Words that mark unfinished work; finish it, or open an issue.
+UNFINISHED_WORDS = ("TO" "DO", "FIX" "ME", "XX" "X")
+
+# ---- What the core's objects may leave to the linker ---------------------------------------------
+# Regular expressions over demangled names, matched from the start. Everything else is refused:
+# a forbidden thing nobody thought of is refused too.
+
+ALLOWED_SYMBOLS = [
+    # Memory.
+    r"operator (new|delete)(\[\])?\(",
+    r"std::nothrow$",
+    r"(malloc|calloc|realloc|free|aligned_alloc|posix_memalign)$",
+    r"(__)?(mem(cpy|move|set|cmp|chr)|bcmp|strlen|strcmp|strncmp)(_chk)?$",
+    # Ending the process.
+    r"(abort|__assert_fail)$",
+    r"std::(terminate|unexpected)\(\)",
+    r"std::__glibcxx_assert_fail\(",
+    # Language support: exceptions, virtual calls, static initialisation, run-time types.
+    r"__cxa_|__gxx_personality_v0$|_Unwind_Resume$|__dso_handle$|__dynamic_cast$",
+    r"_GLOBAL_OFFSET_TABLE_$|__gmon_start__$|_ITM_",
+    r"(vtable|typeinfo|typeinfo name|VTT) for (__cxxabiv1::|std::(exception|bad_\w+|\w+_error|"
+    r"out_of_range|invalid_argument|pmr::\w+)$|[a-z ]+$)",
+    r"std::__throw_\w+\(",
+    r"std::(exception|bad_\w+|\w+_error|out_of_range|invalid_argument)::",
+    # The parts of the standard library that compute.
+    r"std::__cxx11::basic_string<char, ",
+    r"std::basic_string_view<char, ",
+    r"std::allocator<char>::",
+    r"std::_Rb_tree_(increment|decrement|insert_and_rebalance|rebalance_for_erase)\(",
+    r"std::__detail::_List_node_base::",
+    r"std::(to_chars|from_chars)\(",
+    r"std::pmr::(memory_resource|monotonic_buffer_resource|unsynchronized_pool_resource)::",
+    r"std::pmr::(new_delete_resource|null_memory_resource|get_default_resource)\(",
+    # Wide integers, by libgcc.
+    r"__u?(div|mod|divmod)ti[34]$|__mulo?ti[34]$|__popcount[sd]i2$",
+    # Floating functions whose result IEEE 754 fixes; the others differ between versions of libm.
+    r"(sqrt|floor|ceil|trunc|round|rint|nearbyint|fabs|fmod|ldexp|frexp|scalbn|copysign|"
+    r"l?lround|l?lrint)f?$",
+]
+
+# What sanitizers, coverage and the stack protector add; never in the shipped binary.
+INSTRUMENTATION_SYMBOLS = [
+    r"_*(asan|ubsan|tsan|lsan|hwasan|msan|sanitizer|sancov|gcov|odr_asan|llvm_gcov|llvm_prf)_",
+    r"__(start|stop)___sancov",
+    r"__stack_chk_(fail|guard)$",
+    r"(mcount|__fentry__)$",
+]
+
+# (object, pattern of the symbol) -> why that object alone may need it.
+SYMBOL_EXCEPTIONS = {}
+
+# Pattern -> advice printed beside a refused symbol. The first that matches is used.
+SYMBOL_ADVICE = [
+    (r"clock_gettime|gettimeofday|time$|std::chrono|nanosleep|sleep|localtime|gmtime|mktime|clock$",
+     _TIME),
+    (r"pthread_|std::(thread|mutex|condition_variable|this_thread|future|__future)|__libc_single_"
+     r"|std::__atomic|__tls_get_addr|sem_", _THREAD),
+    (r"getenv|secure_getenv|environ", "configuration enters as an event, never as the environment"),
+    (r".*(printf|puts|putchar|fwrite|fflush|stderr|stdout)|std::basic_[oi]?stream|std::ostream|"
+     r"std::ios|std::cout|std::cerr|write$", _PRINT),
+    (r"fopen|fclose|open|openat|read|close|std::basic_filebuf|std::filesystem|mmap", _FILE),
+    (r"rand|srand|random|drand48|getrandom|arc4random|std::random_device", _RANDOM),
+    (r"std::__detail::_Prime_rehash_policy|std::_Hash_bytes", _HASH),
+    (r"std::locale|setlocale|std::use_facet|strto|ato[ifl]", _LOCALE),
+    (r"socket|connect|bind|listen|send|recv|poll|epoll|select|syscall|dlopen|kill|fork|exec|getpid",
+     _SYSTEM),
+    (r"(sin|cos|tan|exp|log|pow|cbrt|hypot|erf|tgamma)\w*$",
+     "its result differs between versions of libm; use integers or a table"),
+]
+SYMBOL_ADVICE_DEFAULT = ("keep it out of the core; if it is pure and gives the same result "
+                         "everywhere, add it to ALLOWED_SYMBOLS in tools/lint/rules.py")
+
+# ---- The binary ----------------------------------------------------------------------------------
+
+# All that the release binary may load at start, so that one file runs on any newer Linux.
+BINARY_LIBRARIES = ("linux-vdso.so", "libc.so", "libm.so", "ld-linux")

@@ -1,0 +1,157 @@
+// TableReader: takes typed, range-checked values out of one table and reports all that is wrong.
+//
+// A reader asks for each key it knows; `finish` then reports the keys nobody asked for, with the
+// nearest known name. So the code that reads a section is also the list of its keys.
+// Values that are absent or wrong leave the target at its default.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "base/units.h"
+#include "sim/diagnostics.h"
+#include "sim/document.h"
+#include "sim/quantity.h"
+
+namespace berth::sim {
+
+// What a number must be. Decimal: a plain number times `scale`, as are low and high.
+struct NumberType {
+  enum class Kind : std::uint8_t { integer, decimal, time, vram };
+  Kind kind = Kind::integer;
+  std::int64_t low = 0;
+  std::int64_t high = INT64_MAX;
+  std::int64_t scale = 1;
+};
+
+inline constexpr std::int64_t kLongestTime = 100LL * 365 * 86'400 * 1'000'000'000;
+inline constexpr std::int64_t kLargestVram = 1LL << 30;
+
+constexpr NumberType integers(std::int64_t low, std::int64_t high) {
+  return {NumberType::Kind::integer, low, high};
+}
+constexpr NumberType thousandths(std::int64_t low, std::int64_t high) {
+  return {NumberType::Kind::decimal, low, high, 1'000};
+}
+constexpr NumberType millionths(std::int64_t low, std::int64_t high) {
+  return {NumberType::Kind::decimal, low, high, 1'000'000};
+}
+constexpr NumberType durations(std::int64_t low = 0, std::int64_t high = kLongestTime) {
+  return {NumberType::Kind::time, low, high};
+}
+constexpr NumberType vram_amounts(std::int64_t low = 0, std::int64_t high = kLargestVram) {
+  return {NumberType::Kind::vram, low, high};
+}
+
+// `an integer from 1 to 64`, `a duration such as "120ms", from 0s to 1h`.
+std::string expectation(const NumberType& type);
+
+// A key's value, and the unit its key carries (0: none, so the value itself must carry one).
+struct NumberNode {
+  const Node* node = nullptr;
+  std::int64_t factor = 0;
+};
+
+class TableReader {
+ public:
+  // `path` names the table in messages, `queues`; "" is the whole document.
+  TableReader(const Node& table, std::string path, Diagnostics& diagnostics);
+
+  Origin at() const { return table_.at; }
+  Diagnostics& diagnostics() { return diagnostics_; }
+  const std::string& path() const { return path_; }
+  std::string path_of(std::string_view key) const;
+
+  // Asks for a key: null if absent.
+  const Node* take(std::string_view key);
+  // The same, and its absence is an error.
+  const Node* require(std::string_view key, std::string_view expected);
+
+  bool has(std::string_view key) const { return table_.find(key) != nullptr; }
+  // The same, whether the unit stands in the value or in the key.
+  bool has_number(std::string_view key) const;
+  // Where the key's value stands, or the table if it is absent.
+  Origin origin_of(std::string_view key) const;
+  void error(std::string_view key, std::string message);
+
+  bool text(std::string_view key, std::string& out);
+  // A name: not empty, not absurdly long, nothing unprintable.
+  bool name(std::string_view key, std::string& out);
+  bool required_name(std::string_view key, std::string& out);
+  bool boolean(std::string_view key, bool& out);
+  bool fraction(std::string_view key, double& out, double high = 1.0);
+  // One of the names; `out` is its position.
+  bool choice(std::string_view key, std::span<const std::string> names, std::size_t& out);
+
+  // A reference by name to something declared elsewhere; `noun` is what it is.
+  bool reference(std::string_view key, std::string_view noun, std::span<const std::string> names,
+                 std::size_t& out);
+  // The same for one name or a list of names.
+  bool references(std::string_view key, std::string_view noun, std::span<const std::string> names,
+                  std::vector<std::size_t>& out);
+  // One string or a list of strings.
+  bool texts(std::string_view key, std::vector<Node>& out);
+
+  // Any number type, into an integer, a Duration, a Mib, a Milli, or an optional of these.
+  template <class T>
+  bool number(std::string_view key, T& out, const NumberType& type) {
+    const NumberNode found = take_number(key, type);
+    if (found.node == nullptr) return false;
+    const std::optional<std::int64_t> value = read_number(key, found, type);
+    if (value) assign(out, *value);
+    return value.has_value();
+  }
+
+  // The same, and its absence is an error.
+  template <class T>
+  bool required_number(std::string_view key, T& out, const NumberType& type) {
+    if (take_number(key, type).node != nullptr) return number(key, out, type);
+    error(key, "missing " + path_of(key) + ": expected " + expectation(type));
+    return false;
+  }
+
+  // The node of a number, under its key or under the key with a unit: `wait` or `wait_ms`.
+  NumberNode take_number(std::string_view key, const NumberType& type);
+  // Checks one value; reports and gives none if it is not of the type.
+  std::optional<std::int64_t> read_number(std::string_view key, NumberNode from,
+                                          const NumberType& type);
+
+  // Reports every key that nobody has asked for.
+  void finish();
+
+ private:
+  template <std::integral T>
+  static void assign(T& out, std::int64_t value) {
+    out = static_cast<T>(value);
+  }
+  static void assign(Duration& out, std::int64_t value) { out.ns = value; }
+  static void assign(Mib& out, std::int64_t value) { out.value = value; }
+  static void assign(Milli& out, std::int64_t value) { out.value = value; }
+  template <class T>
+  static void assign(std::optional<T>& out, std::int64_t value) {
+    out.emplace();
+    assign(*out, value);
+  }
+
+  void expected(std::string_view key, const Node& found, std::string_view what,
+                std::string_view hint = {});
+  std::optional<std::size_t> find_name(std::string_view key, const Node& node,
+                                       std::string_view noun, std::span<const std::string> names);
+
+  const Node& table_;
+  std::string path_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> asked_;
+  std::vector<std::string> asked_with_unit_;
+};
+
+// "task" -> "a task"; "id" -> "an id".
+std::string with_article(std::string_view noun);
+
+}  // namespace berth::sim

@@ -1,0 +1,20 @@
+// Overrides: `--set path=value` from the command line, put into a document before it is read.
+//
+// `policy.order=fifo` sets one key. A segment that names an array of tables reaches every element
+// (`queues.max_batch_size=1`), one of them by its name (`queues.sdxl.max_batch_size=1`, quoted if
+// the name has dots), or by its place (`workload[0].count=100`). The result is read and checked
+// like the file, and errors name the `--set`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/diagnostics.h"
+#include "sim/document.h"
+
+namespace berth::sim {
+
+// Applies one "path=value"; what cannot be applied is reported.
+void apply_override(Node& document, std::string_view setting, Diagnostics& diagnostics);
+
+}  // namespace berth::sim

@@ -1,0 +1,51 @@
+// See scenario.h.
+#include "sim/scenario.h"
+
+namespace berth::sim {
+
+std::vector<std::string> order_names() {
+  return {"fair", "fifo", "round_robin", "cost_aware", "sticky"};
+}
+
+std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread"}; }
+
+void set_field(core::TaskSpec& spec, std::optional<Duration>& actual_run, Field field,
+               std::int64_t value) {
+  switch (field) {
+    case Field::queue:
+      spec.queue.value = static_cast<std::uint32_t>(value);
+      break;
+    case Field::tenant:
+      spec.tenant.value = static_cast<std::uint32_t>(value);
+      break;
+    case Field::vram:
+      spec.vram.value = value;
+      break;
+    case Field::expected_run:
+      spec.expected_run.ns = value;
+      break;
+    case Field::actual_run:
+      actual_run = Duration{value};
+      break;
+    case Field::priority:
+      spec.priority = static_cast<std::int16_t>(value);
+      break;
+    case Field::tier:
+      spec.tier = static_cast<std::uint8_t>(value);
+      break;
+    case Field::gpus:
+      spec.gpus = static_cast<std::uint16_t>(value);
+      break;
+    case Field::share:
+      spec.share.value = value;
+      break;
+    case Field::tolerated_wait:
+      spec.tolerated_wait.ns = value;
+      break;
+    case Field::tokens:
+      spec.tokens = static_cast<std::uint32_t>(value);
+      break;
+  }
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,236 @@
+// See scenario_reader.h.
+#include "sim/scenario_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "sim/document.h"
+#include "sim/fields.h"
+#include "sim/overrides.h"
+#include "sim/scenario_sections.h"
+#include "sim/workload_reader.h"
+
+namespace berth::sim {
+namespace {
+
+// A table that may be absent; then an empty one stands for it.
+const Node& table_or_empty(TableReader& root, std::string_view key) {
+  static const Node kEmpty;
+  const Node* node = root.take(key);
+  if (node == nullptr) return kEmpty;
+  if (node->is(Node::Kind::table)) return *node;
+  root.error(key, std::string(key) + ": expected a table [" + std::string(key) + "], found " +
+                      describe(*node));
+  return kEmpty;
+}
+
+// The blocks of [[key]]; their absence is an error when `required`.
+std::vector<const Node*> blocks(TableReader& root, std::string_view key, bool required) {
+  std::vector<const Node*> result;
+  const std::string header = "[[" + root.path_of(key) + "]]";
+  const Node* node = root.take(key);
+  if (node == nullptr) {
+    if (required) {
+      root.error(key, "missing section " + header + ": expected at least one");
+    }
+    return result;
+  }
+  if (!node->is_array_of_tables()) {
+    root.error(key,
+               root.path_of(key) + ": expected " + header + " blocks, found " + describe(*node));
+    return result;
+  }
+  for (const Node& item : node->items)
+    result.push_back(&item);
+  return result;
+}
+
+class ScenarioReader {
+ public:
+  ScenarioReader(Diagnostics& diagnostics, const ReadFile& read_file, const std::string& path)
+      : diagnostics_(diagnostics),
+        workload_(scenario_, diagnostics, read_file, path.substr(0, path.rfind('/') + 1)) {}
+
+  Scenario read(const Node& document) {
+    TableReader root(document, "", diagnostics_);
+    root.text("name", scenario_.name);
+    root.text("description", scenario_.description);
+    root.number("seed", scenario_.seed, integers(0, INT64_MAX));
+    std::optional<Duration> stop_at;
+    root.number("stop_at", stop_at, durations(1));
+    if (stop_at) scenario_.stop_at = Time{stop_at->ns};
+    root.boolean("flush_at_end", scenario_.flush_at_end);
+
+    // In the order of reference: a section may name what an earlier one declares.
+    TableReader policy(table_or_empty(root, "policy"), "policy", diagnostics_);
+    read_policy(policy, scenario_.policy);
+    TableReader agents(table_or_empty(root, "agents"), "agents", diagnostics_);
+    read_agents(agents, scenario_.agents);
+    read_tenants(root);
+    read_models(root);
+    read_queues(root);
+    read_cluster(root);
+    read_workload(root);
+    root.finish();
+    return std::move(scenario_);
+  }
+
+ private:
+  void read_tenants(TableReader& root) {
+    NameBook names("tenant");
+    for (const Node* node : blocks(root, "tenants", false)) {
+      TableReader table(*node, "tenants", diagnostics_);
+      std::string name;
+      core::TenantSpec spec;
+      read_tenant(table, name, spec);
+      names.claim(name, table.origin_of("name"), "tenants.name", diagnostics_);
+      scenario_.tenants.add(std::move(name), spec);
+    }
+    if (!root.has("tenants")) scenario_.tenants.add("default", {});
+  }
+
+  void read_models(TableReader& root) {
+    NameBook names("model");
+    for (const Node* node : blocks(root, "models", false)) {
+      TableReader table(*node, "models", diagnostics_);
+      std::string name;
+      Model model;
+      read_model(table, name, model);
+      names.claim(name, table.origin_of("name"), "models.name", diagnostics_);
+      scenario_.models.add(std::move(name), model);
+    }
+  }
+
+  void read_queues(TableReader& root) {
+    NameBook names("queue");
+    for (const Node* node : blocks(root, "queues", true)) {
+      TableReader table(*node, "queues", diagnostics_);
+      std::string name;
+      Queue queue;
+      read_queue(table, scenario_, name, queue);
+      names.claim(name, table.origin_of("name"), "queues.name", diagnostics_);
+      scenario_.queues.add(std::move(name), queue);
+    }
+  }
+
+  void read_cluster(TableReader& root) {
+    NameBook names("GPU");
+    TableReader cluster(table_or_empty(root, "cluster"), "cluster", diagnostics_);
+    for (const Node* node : blocks(cluster, "gpus", true)) {
+      TableReader table(*node, "cluster.gpus", diagnostics_);
+      read_gpus(table, names, scenario_);
+    }
+    cluster.finish();
+  }
+
+  void read_workload(TableReader& root) {
+    std::uint32_t block = 0;
+    for (const Node* node : blocks(root, "workload", true)) {
+      TableReader table(*node, "workload", diagnostics_);
+      workload_.read_block(table, block++);
+    }
+    for (const Node* node : blocks(root, "at", false)) {
+      TableReader table(*node, "at", diagnostics_);
+      workload_.read_command(table);
+    }
+    workload_.finish();
+  }
+
+  Diagnostics& diagnostics_;
+  Scenario scenario_;
+  WorkloadReader workload_;
+};
+
+std::string stem_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string file = slash == path.npos ? path : path.substr(slash + 1);
+  const std::size_t dot = file.rfind('.');
+  return dot == file.npos || dot == 0 ? file : file.substr(0, dot);
+}
+
+}  // namespace
+
+std::optional<std::string> read_whole_file(const std::string& path, std::string& error) {
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
+  if (!file) {
+    error = std::strerror(errno);
+    return std::nullopt;
+  }
+  constexpr std::size_t kLargest = std::size_t{1} << 30U;
+  std::string text;
+  std::string buffer(1U << 16U, '\0');
+  while (true) {
+    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
+    text.append(buffer, 0, got);
+    if (text.size() > kLargest) {
+      error = "it is larger than 1 GiB";
+      return std::nullopt;
+    }
+    if (got < buffer.size()) break;
+  }
+  if (std::ferror(file.get()) != 0) {
+    error = std::strerror(errno);
+    return std::nullopt;
+  }
+  return text;
+}
+
+std::optional<Scenario> load_scenario(const std::string& path,
+                                      std::span<const std::string> settings,
+                                      Diagnostics& diagnostics, const ReadFile& read_file) {
+  std::string problem;
+  const std::optional<std::string> text = read_file(path, problem);
+  if (!text) {
+    const std::uint32_t source = diagnostics.add_source(path);
+    diagnostics.error({source, 0, 0}, "cannot read the scenario: " + problem);
+    return std::nullopt;
+  }
+  const std::uint32_t source = diagnostics.add_source(path, *text);
+  std::optional<Node> document = parse_document(*text, source, diagnostics);
+  if (!document) return std::nullopt;
+  document->at = {source, 0, 0};
+  for (const std::string& setting : settings)
+    apply_override(*document, setting, diagnostics);
+
+  Scenario scenario = ScenarioReader(diagnostics, read_file, path).read(*document);
+  if (!diagnostics.empty()) return std::nullopt;
+  if (scenario.name.empty()) scenario.name = stem_of(path);
+  return scenario;
+}
+
+std::vector<std::string> known_keys() {
+  // One table of each kind, so that every reader runs. Its errors do not matter.
+  constexpr std::string_view kSample = R"(
+    [[tenants]]
+    [[models]]
+    [[queues]]
+    [[cluster.gpus]]
+    [[workload]]
+    kind = "tasks"
+    retry = {}
+    expected_run = {}
+    [[workload.tasks]]
+    [[workload]]
+    kind = "poisson"
+    [[workload.steps]]
+    [[at]]
+  )";
+  Diagnostics diagnostics;
+  std::set<std::string> keys;
+  diagnostics.note_keys(&keys);
+  const ReadFile read_sample = [&](const std::string&, std::string&) {
+    return std::optional<std::string>(kSample);
+  };
+  (void)load_scenario("sample", {}, diagnostics, read_sample);
+  return {keys.begin(), keys.end()};
+}
+
+}  // namespace berth::sim

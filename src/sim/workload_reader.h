@@ -1,0 +1,65 @@
+// Reads the [[workload]] blocks and the [[at]] commands of a scenario.
+//
+// Ids of explicit tasks are one space over all blocks and CSV files. They are resolved after the
+// last block, because a task may name one that is written further down; then cycles and tasks that
+// depend on later ones are reported, and the tasks are put in the order of their submission.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/fields.h"
+#include "sim/scenario.h"
+#include "sim/scenario_reader.h"
+
+namespace berth::sim {
+
+class WorkloadReader {
+ public:
+  // `folder` is where relative CSV paths start.
+  WorkloadReader(Scenario& scenario, Diagnostics& diagnostics, const ReadFile& read_file,
+                 std::string folder);
+
+  void read_block(TableReader& table, std::uint32_t block);
+  void read_command(TableReader& table);
+
+  // Resolves ids and sorts; call once, after the last block and command.
+  void finish();
+
+ private:
+  // What a task or command says about other tasks, until ids are resolved.
+  struct Pending {
+    Origin at;
+    std::vector<Node> depends_on;
+  };
+  struct PendingCommand {
+    std::size_t command;
+    Node id;
+    std::string path;
+  };
+
+  void read_rule(TableReader& table, ArrivalRule& rule);
+  void read_steps(TableReader& table, const TaskTemplate& defaults, ArrivalRule& rule);
+  void read_task(TableReader& table, const TaskTemplate& defaults, Time start);
+  void read_tasks(TableReader& table, const TaskTemplate& defaults, Time start);
+  void read_csv(TableReader& table, const TaskTemplate& defaults, Time start);
+  void read_csv_text(std::string text, std::uint32_t source, const TaskTemplate& defaults,
+                     Time start);
+
+  std::uint32_t find_task(const Node& id, const std::string& path);
+  void resolve_dependencies();
+  void report_cycle(const std::vector<std::uint32_t>& cycle);
+  std::vector<std::uint32_t> submission_order() const;
+  void check_size(TableReader& table, const ArrivalRule& rule);
+
+  Scenario& scenario_;
+  Diagnostics& diagnostics_;
+  const ReadFile& read_file_;
+  std::string folder_;
+  std::map<std::string, std::uint32_t, std::less<>> ids_;
+  std::vector<Pending> pending_;  // beside scenario_.tasks
+  std::vector<PendingCommand> pending_commands_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,41 @@
+// Amounts: integers with their unit in the type. VRAM in MiB, parts of a GPU in thousandths.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace berth {
+
+// VRAM. "GB" on input means 1024 MiB, as nvidia-smi shows it.
+struct Mib {
+  std::int64_t value = 0;
+  constexpr auto operator<=>(const Mib&) const = default;
+  constexpr Mib& operator+=(Mib other) { return value += other.value, *this; }
+  constexpr Mib& operator-=(Mib other) { return value -= other.value, *this; }
+};
+constexpr Mib operator+(Mib a, Mib b) { return {a.value + b.value}; }
+constexpr Mib operator-(Mib a, Mib b) { return {a.value - b.value}; }
+
+// Thousandths: of a GPU's compute (share, load) or of a plain ratio (weight, speed).
+struct Milli {
+  std::int64_t value = 0;
+  constexpr auto operator<=>(const Milli&) const = default;
+  constexpr Milli& operator+=(Milli other) { return value += other.value, *this; }
+  constexpr Milli& operator-=(Milli other) { return value -= other.value, *this; }
+};
+constexpr Milli operator+(Milli a, Milli b) { return {a.value + b.value}; }
+constexpr Milli operator-(Milli a, Milli b) { return {a.value - b.value}; }
+
+inline constexpr Milli kWholeGpu{1000};
+
+// 128 bits for intermediate products; g++ and clang have it, ISO C++ does not name it.
+__extension__ typedef __int128 Wide;
+
+// value × numerator / denominator without overflow of the product, rounded to nearest, halves up.
+constexpr std::int64_t scale(std::int64_t value, std::int64_t numerator, std::int64_t denominator) {
+  const Wide product = static_cast<Wide>(value) * numerator;
+  const Wide half = denominator / 2;
+  return static_cast<std::int64_t>((product + (product < 0 ? -half : half)) / denominator);
+}
+
+}  // namespace berth

@@ -1,0 +1,136 @@
+// Actions: all that the core can decide. A closed variant of plain values.
+//
+// The journal records them beside their events; recovery applies them without deciding again. The
+// running hash is taken over their canonical encoding. Amounts charged travel with the action that
+// caused them, so the actions are also the ledger.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "core/model/reason.h"
+#include "core/model/specs.h"
+#include "core/model/task_states.h"
+
+namespace berth::core {
+
+// The actions that follow were decided at this instant, by a timer, not by the event's own `now`.
+struct Instant {
+  Time at;
+  bool operator==(const Instant&) const = default;
+};
+
+struct TaskAccepted {
+  TaskNo task;
+  bool operator==(const TaskAccepted&) const = default;
+};
+// A submit, or a request about a task, is answered with no. Nothing has changed.
+struct TaskRefused {
+  TaskNo task;
+  Reason reason;
+  bool operator==(const TaskRefused&) const = default;
+};
+// waiting -> pending. Emitted for tasks that had to wait, not for those accepted as pending.
+struct TaskReady {
+  TaskNo task;
+  bool operator==(const TaskReady&) const = default;
+};
+// Back to waiting: held by request, poisoned, or retried at `eligible_at`.
+struct TaskDeferred {
+  TaskNo task;
+  Reason reason;                     // task_held, poison_held, waits_for_time or gpu_lost
+  Time eligible_at;                  // never: until released
+  Failure failure = Failure::error;  // meaningful after a failure
+  bool operator==(const TaskDeferred&) const = default;
+};
+struct TaskFinished {
+  TaskNo task;
+  TaskState state = TaskState::completed;  // terminal
+  Reason reason;                           // none when completed
+  bool operator==(const TaskFinished&) const = default;
+};
+
+struct StartedTask {
+  TaskNo task;
+  std::uint32_t attempt = 1;
+  std::int64_t charge_us = 0;  // normalised GPU-microseconds charged to its tenant at the start
+  bool operator==(const StartedTask&) const = default;
+};
+// The promise that these tasks run together on these GPUs now.
+struct BatchStarted {
+  LeaseId lease;
+  QueueId queue;
+  ModelId model;
+  Milli share;        // of each GPU
+  Mib vram;           // on each GPU, beside the weights
+  Duration expected;  // of the whole batch on these GPUs
+  std::vector<GpuId> gpus;
+  std::vector<StartedTask> tasks;
+  bool operator==(const BatchStarted&) const = default;
+};
+// The agent shall end one task of a lease (it was cancelled). The lease still reports its end.
+struct StopTask {
+  LeaseId lease;
+  TaskNo task;
+  bool operator==(const StopTask&) const = default;
+};
+// A long or late lease is charged its next quantum.
+struct LeaseCharged {
+  LeaseId lease;
+  Duration quantum;
+  bool operator==(const LeaseCharged&) const = default;
+};
+// A GPU of the lease is gone, and with it the slice.
+struct SliceLost {
+  LeaseId lease;
+  GpuId gpu;
+  bool operator==(const SliceLost&) const = default;
+};
+// The lease's slices are free again; what was charged is set right (ran is 0 for infrastructure).
+struct LeaseClosed {
+  LeaseId lease;
+  Duration ran;
+  bool operator==(const LeaseClosed&) const = default;
+};
+
+struct LoadModel {
+  GpuId gpu;
+  ModelId model;
+  Duration expected;
+  bool operator==(const LoadModel&) const = default;
+};
+struct EvictModel {
+  GpuId gpu;
+  ModelId model;
+  bool operator==(const EvictModel&) const = default;
+};
+// Kept free for an overdue queue until its head starts.
+struct HoldGpu {
+  GpuId gpu;
+  QueueId queue;
+  bool operator==(const HoldGpu&) const = default;
+};
+struct ReleaseHold {
+  GpuId gpu;
+  QueueId queue;
+  bool operator==(const ReleaseHold&) const = default;
+};
+// A cold queue was due by the order but waits; overdue from `due`.
+struct QueuePassedOver {
+  QueueId queue;
+  Time due;
+  Reason reason;
+  bool operator==(const QueuePassedOver&) const = default;
+};
+
+using Action =
+    std::variant<Instant, TaskAccepted, TaskRefused, TaskReady, TaskDeferred, TaskFinished,
+                 BatchStarted, StopTask, LeaseCharged, SliceLost, LeaseClosed, LoadModel,
+                 EvictModel, HoldGpu, ReleaseHold, QueuePassedOver>;
+
+using Actions = std::vector<Action>;
+
+}  // namespace berth::core

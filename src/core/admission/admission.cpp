@@ -1,0 +1,319 @@
+// See admission.h.
+#include "core/admission/admission.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/assert.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::int64_t kNano = 1'000'000'000;
+
+// What the earlier tasks of the same submit have already taken.
+struct Taken {
+  std::uint32_t tasks = 0;
+  std::int64_t tokens = 0;
+};
+
+Reason subject_reason(ReasonCode code, std::uint64_t subject) {
+  Reason reason;
+  reason.code = code;
+  reason.subject = subject;
+  return reason;
+}
+
+Reason amount_reason(ReasonCode code, std::int64_t need, std::int64_t have, std::uint64_t subject,
+                     Time at = Time::never()) {
+  return {code, need, have, subject, at};
+}
+
+bool in_range(const TaskSpec& spec) {
+  return spec.tier < 4 && spec.gpus >= 1 && spec.share.value >= 1 && spec.share.value <= 1000 &&
+         (spec.gpus == 1 || spec.share == kWholeGpu) && spec.vram.value >= 0 &&
+         spec.vram.value < (std::int64_t{1} << 31) && spec.expected_run.ns >= 0 &&
+         spec.tolerated_wait.ns >= 0 && spec.retry.max_attempts >= 1 && spec.retry.backoff.ns >= 0;
+}
+
+std::int64_t vram_of(const State& state, const TaskSpec& spec) {
+  const ModelId model = state.queue(spec.queue).spec.model;
+  if (spec.vram.value > 0 || !model) return spec.vram.value;
+  return state.model(model).spec.vram_per_task.value;
+}
+
+// Could it ever run on the GPUs there are, whatever else runs?
+Reason judge_size(const State& state, const TaskSpec& spec) {
+  const Queue& queue = state.queue(spec.queue);
+  std::int64_t need = vram_of(state, spec);
+  if (queue.spec.model) {
+    if (spec.gpus > 1) {
+      return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
+    }
+    need += state.model(queue.spec.model).spec.weights.value;
+  }
+  const auto largest = state.usable.last();
+  const std::int64_t have = largest ? static_cast<std::int64_t>(*largest >> 32) : 0;
+  if (need > have) {
+    const std::uint64_t gpu = largest ? static_cast<std::uint32_t>(*largest) : Reason::kNoSubject;
+    return amount_reason(ReasonCode::vram_over_any_gpu, need, have, gpu);
+  }
+  const auto fitting =
+      static_cast<std::int64_t>(state.usable.count_from(static_cast<std::uint64_t>(need) << 32));
+  if (spec.gpus > fitting) {
+    return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, fitting, Reason::kNoSubject);
+  }
+  const std::int64_t use = spec.share.value * spec.gpus;
+  for (const auto& limit : {state.tenant(spec.tenant).spec.max_gpus, queue.spec.max_gpus}) {
+    if (limit && use > limit->value) {
+      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
+    }
+  }
+  return {};
+}
+
+Reason judge_dependencies(const State& state, TaskNo first, std::size_t count, TaskNo self,
+                          const TaskSpec& spec) {
+  for (const Dependency& dependency : spec.depends_on) {
+    if (dependency.kind == Dependency::Kind::signal) continue;
+    const TaskNo on{dependency.id};
+    if (on == self) return subject_reason(ReasonCode::dependency_cycle, on.value);
+    if (on >= first && on.value - first.value < count) continue;  // of the same workflow
+    if (state.tasks.slot_of(on) != kNoSlot) continue;
+    const auto ended = state.tasks.ended(on);
+    if (!ended) return subject_reason(ReasonCode::dependency_unknown, on.value);
+    if (*ended != TaskState::completed && spec.on_dependency_failure == OnDependencyFailure::fail) {
+      return subject_reason(ReasonCode::dependency_failed, on.value);
+    }
+  }
+  return {};
+}
+
+Reason judge_tenant_limits(const State& state, const TaskSpec& spec, const Taken& taken) {
+  const Tenant& tenant = state.tenant(spec.tenant);
+  const TenantSpec& limits = tenant.spec;
+  const std::int64_t queued = tenant.queued + taken.tasks;
+  if (limits.max_queue_size && queued >= *limits.max_queue_size) {
+    return amount_reason(ReasonCode::tenant_queue_full, queued + 1, *limits.max_queue_size,
+                         spec.tenant.value);
+  }
+  if (limits.token_bucket_size) {
+    const std::int64_t bucket = *limits.token_bucket_size;
+    const std::int64_t cost = spec.tokens + taken.tokens;
+    if (spec.tokens > bucket) {
+      return amount_reason(ReasonCode::tokens_over_bucket, spec.tokens, bucket, spec.tenant.value);
+    }
+    const std::int64_t level = token_level_nano(tenant, state.now);
+    if (cost * kNano > level) {
+      Time at = Time::never();
+      if (limits.token_refill_rate > 0) {
+        const std::int64_t missing = cost * kNano - level;
+        at = state.now +
+             Duration{(missing + limits.token_refill_rate - 1) / limits.token_refill_rate};
+      }
+      return amount_reason(ReasonCode::tokens_short, cost, level / kNano, spec.tenant.value, at);
+    }
+  }
+  if (limits.daily_token_limit) {
+    const std::int64_t spent = tenant.tokens_today + taken.tokens;
+    if (spent + spec.tokens > *limits.daily_token_limit) {
+      return amount_reason(ReasonCode::daily_tokens_spent, spent + spec.tokens,
+                           *limits.daily_token_limit, spec.tenant.value);
+    }
+  }
+  return {};
+}
+
+// The last part of the cluster's limit is shared out: a tenant below its share always gets in.
+Reason judge_cluster_limit(const State& state, const TaskSpec& spec, std::uint32_t taken_by_all,
+                           std::uint32_t taken_by_tenant) {
+  const std::int64_t limit = state.policy.max_live_tasks;
+  const std::int64_t reserve = scale(limit, state.policy.live_reserve.value, 1000);
+  const auto live = static_cast<std::int64_t>(state.tasks.live()) + taken_by_all;
+  if (live < limit - reserve) return {};
+  const std::int64_t share = reserve / static_cast<std::int64_t>(state.tenants.size());
+  const std::int64_t own = state.tenant(spec.tenant).live + taken_by_tenant;
+  if (own < share && live < limit) return {};
+  return amount_reason(ReasonCode::cluster_queue_full, live + 1, limit - reserve,
+                       spec.tenant.value);
+}
+
+// Work ahead of it in its queue over what can work on it.
+Reason judge_lateness(const State& state, const TaskSpec& spec) {
+  const Queue& queue = state.queue(spec.queue);
+  if (!queue.spec.refuse_late || spec.tolerated_wait == Duration::forever()) return {};
+  std::int64_t servers = static_cast<std::int64_t>(state.gpus.size());
+  if (queue.spec.model) servers = state.model(queue.spec.model).resident;
+  servers = std::max<std::int64_t>(1, servers);
+  const std::int64_t size = queue.spec.max_batch_size;
+  const Duration mean{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
+  const Duration batch = predict_batch(queue, size, mean, kWholeGpu);
+  const Duration ahead{scale(batch.ns, queue.pending, size * servers)};
+  if (ahead <= spec.tolerated_wait) return {};
+  return amount_reason(ReasonCode::would_start_late, ahead.ns, spec.tolerated_wait.ns,
+                       spec.queue.value, state.now + (ahead - spec.tolerated_wait));
+}
+
+Reason judge_names(const State& state, const TaskSpec& spec) {
+  if (!state.has(spec.tenant)) {
+    return subject_reason(ReasonCode::unknown_tenant, spec.tenant.value);
+  }
+  if (!state.has(spec.queue)) return subject_reason(ReasonCode::unknown_queue, spec.queue.value);
+  const ModelId model = state.queue(spec.queue).spec.model;
+  if (model && !state.has(model)) return subject_reason(ReasonCode::unknown_model, model.value);
+  if (!in_range(spec)) return subject_reason(ReasonCode::bad_spec, Reason::kNoSubject);
+  return {};
+}
+
+// A cycle inside a workflow, found by taking away tasks that wait for nobody.
+Reason judge_cycles(TaskNo first, const std::vector<TaskSpec>& specs) {
+  std::vector<std::vector<std::size_t>> dependants(specs.size());
+  std::vector<std::size_t> open(specs.size(), 0);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    for (const Dependency& d : specs[i].depends_on) {
+      if (d.kind == Dependency::Kind::signal || d.id < first.value ||
+          d.id - first.value >= specs.size()) {
+        continue;
+      }
+      dependants[d.id - first.value].push_back(i);
+      ++open[i];
+    }
+  }
+  std::vector<std::size_t> free;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (open[i] == 0) free.push_back(i);
+  }
+  for (std::size_t done = 0; done < free.size(); ++done) {
+    for (const std::size_t dependant : dependants[free[done]]) {
+      if (--open[dependant] == 0) free.push_back(dependant);
+    }
+  }
+  if (free.size() == specs.size()) return {};
+  const auto stuck = std::find_if(open.begin(), open.end(), [](std::size_t n) { return n > 0; });
+  return subject_reason(ReasonCode::dependency_cycle,
+                        first.value + static_cast<std::uint64_t>(stuck - open.begin()));
+}
+
+}  // namespace
+
+std::int64_t token_level_nano(const Tenant& tenant, Time now) {
+  const std::int64_t bucket = tenant.spec.token_bucket_size.value_or(0) * kNano;
+  const std::int64_t rate = tenant.spec.token_refill_rate;
+  const std::int64_t elapsed = (now - tenant.token_at).ns;
+  const Wide refilled = static_cast<Wide>(tenant.token_nano) + static_cast<Wide>(rate) * elapsed;
+  return refilled > bucket ? bucket : static_cast<std::int64_t>(refilled);
+}
+
+AdmissionVerdict judge_submit(const State& state, TaskNo first,
+                              const std::vector<TaskSpec>& specs) {
+  if (first != state.tasks.next()) {
+    return {subject_reason(ReasonCode::bad_number, state.tasks.next().value), 0};
+  }
+  if (specs.size() > 1) {
+    if (const Reason cycle = judge_cycles(first, specs)) return {cycle, 0};
+  }
+  std::map<TenantId, Taken> taken;  // stays empty for a single task
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const TaskSpec& spec = specs[i];
+    Reason reason = judge_names(state, spec);
+    const Taken before = specs.size() > 1 ? taken[spec.tenant] : Taken{};
+    if (!reason) reason = judge_size(state, spec);
+    if (!reason && !spec.depends_on.empty()) {
+      reason = judge_dependencies(state, first, specs.size(), TaskNo{first.value + i}, spec);
+    }
+    if (!reason) reason = judge_tenant_limits(state, spec, before);
+    if (!reason) {
+      reason = judge_cluster_limit(state, spec, static_cast<std::uint32_t>(i), before.tasks);
+    }
+    if (!reason) reason = judge_lateness(state, spec);
+    if (reason) return {reason, i};
+    if (specs.size() > 1) {
+      ++taken[spec.tenant].tasks;
+      taken[spec.tenant].tokens += spec.tokens;
+    }
+  }
+  return {};
+}
+
+void admit(State& state, TaskNo task, const TaskSpec& spec) {
+  Tenant& tenant = state.tenant(spec.tenant);
+  if (tenant.spec.token_bucket_size) {
+    tenant.token_nano = token_level_nano(tenant, state.now) - std::int64_t{spec.tokens} * kNano;
+    tenant.token_at = state.now;
+  }
+  tenant.tokens_today += spec.tokens;
+  ++tenant.queued;
+  ++tenant.live;
+
+  const std::uint32_t slot = state.tasks.create(task);
+  TaskRow& row = state.tasks.row(slot);
+  row.submitted = state.now;
+  row.eligible = std::max(state.now, spec.not_before);
+  row.expires = state.now + spec.tolerated_wait;
+  row.expected_run = spec.expected_run;
+  row.backoff = spec.retry.backoff;
+  row.vram = static_cast<std::uint32_t>(vram_of(state, spec));
+  row.tenant = spec.tenant;
+  row.queue = spec.queue;
+  row.tokens = spec.tokens;
+  row.priority = spec.priority;
+  row.share = static_cast<std::uint16_t>(spec.share.value);
+  row.gpus = spec.gpus;
+  row.tier = spec.tier;
+  row.max_attempts = spec.retry.max_attempts;
+  row.retry_on = spec.retry.on;
+  row.on_dependency_failure = spec.on_dependency_failure;
+  row.held = spec.held ? ReasonCode::task_held : ReasonCode::none;
+  if (spec.group) join_group(state, slot, spec.group);
+  if (!spec.depends_on.empty()) {
+    state.tasks.extra_of(slot).depends_on = spec.depends_on;
+    for (const Dependency& dependency : spec.depends_on) {
+      if (dependency.kind == Dependency::Kind::signal) {
+        Signal& signal = state.signals[SignalId{dependency.id}];
+        if (signal.resolved) continue;
+        signal.waiters.push_back(task);
+        ++row.unresolved;
+        continue;
+      }
+      const TaskNo on{dependency.id};
+      if (on >= state.tasks.next()) {
+        state.early_waiters[on].push_back(task);
+        ++row.unresolved;
+      } else if (const std::uint32_t source = state.tasks.slot_of(on); source != kNoSlot) {
+        state.tasks.add_dependant(source, task);
+        ++row.unresolved;
+      }
+    }
+  }
+  if (const auto early = state.early_waiters.find(task); early != state.early_waiters.end()) {
+    for (const TaskNo waiter : early->second)
+      state.tasks.add_dependant(slot, waiter);
+    state.early_waiters.erase(early);
+  }
+  Queue& queue = state.queue(spec.queue);
+  queue.arrivals.add(state.now);
+  if (queue.spec.model) state.model(queue.spec.model).arrivals.add(state.now);
+
+  if (row.unresolved == 0 && row.held == ReasonCode::none && row.eligible <= state.now) {
+    row.state = TaskState::pending;
+    enter_flow(state, slot);
+  }
+  if (row.state == TaskState::waiting || row.expires != Time::never()) arm_task_timer(state, slot);
+}
+
+void turn_away(State& state, TaskNo task) {
+  if (task == state.tasks.next()) state.tasks.skip(task);
+}
+
+void give_tokens_back(State& state, const TaskRow& row) {
+  Tenant& tenant = state.tenant(row.tenant);
+  if (tenant.spec.token_bucket_size) {
+    const std::int64_t level = token_level_nano(tenant, state.now);
+    tenant.token_nano =
+        std::min(level + std::int64_t{row.tokens} * kNano, *tenant.spec.token_bucket_size * kNano);
+    tenant.token_at = state.now;
+  }
+  tenant.tokens_today = std::max<std::int64_t>(0, tenant.tokens_today - row.tokens);
+}
+
+}  // namespace berth::core

@@ -1,0 +1,200 @@
+// See completion.h.
+#include "core/completion/completion.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace berth::core {
+namespace {
+
+constexpr int kBackoffDoublingsMax = 20;
+
+Action failed(const TaskRow& row, ReasonCode code, std::int64_t need, std::int64_t have,
+              std::uint64_t subject) {
+  return TaskFinished{row.no, TaskState::failed, {code, need, have, subject, Time::never()}};
+}
+
+Time retry_at(const State& state, const TaskRow& row) {
+  const int doublings = std::clamp(row.attempts - 1, 0, kBackoffDoublingsMax);
+  const Wide wait = static_cast<Wide>(row.backoff.ns) << doublings;
+  const Wide longest = minutes(24 * 60).ns;
+  return state.now + Duration{static_cast<std::int64_t>(std::min(wait, longest))};
+}
+
+// The task leaves the lease that runs it; the lease itself ends by its own report.
+void leave_lease(State& state, const TaskRow& row) {
+  Lease& lease = state.leases[row.lease];
+  const auto it = std::find_if(lease.tasks.begin(), lease.tasks.end(),
+                               [&](const LeaseTask& task) { return task.task == row.no; });
+  ASSERT(it != lease.tasks.end() && it->live);
+  it->live = false;
+  --lease.live;
+}
+
+void tell_dependants(State& state, std::uint32_t slot, bool completed) {
+  const TaskNo ended = state.tasks.row(slot).no;
+  for (const TaskNo no : state.tasks.take_dependants(slot)) {
+    const std::uint32_t dependant = state.tasks.slot_of(no);
+    if (dependant == kNoSlot) continue;  // it ended before
+    TaskRow& row = state.tasks.row(dependant);
+    ASSERT(row.state == TaskState::waiting && row.unresolved > 0);
+    --row.unresolved;
+    if (!completed && row.on_dependency_failure == OnDependencyFailure::fail) {
+      state.ripe.insert_or_assign(
+          no, Reason{ReasonCode::dependency_failed, 0, 0, ended.value, Time::never()});
+    } else {
+      note_unblocked(state, dependant);
+    }
+  }
+}
+
+}  // namespace
+
+Action judge_failure(const State& state, const TaskRow& row, Failure failure) {
+  if (failure == Failure::infrastructure) return judge_loss(state, row, GpuId::none());
+  if ((row.retry_on & mask_of(failure)) == 0) {
+    return failed(row, ReasonCode::not_retried, 0, 0, row.no.value);
+  }
+  if (row.attempts >= row.max_attempts) {
+    return failed(row, ReasonCode::attempts_spent, row.attempts, row.max_attempts, row.no.value);
+  }
+  const std::uint32_t alike = row.last_failure == failure ? row.like_failures + 1U : 1U;
+  if (alike >= state.policy.poison_after) {
+    return TaskDeferred{
+        row.no,
+        {ReasonCode::poison_held, alike, state.policy.poison_after, row.no.value, Time::never()},
+        Time::never(),
+        failure};
+  }
+  const Time at = retry_at(state, row);
+  return TaskDeferred{
+      row.no, {ReasonCode::waits_for_time, 0, 0, Reason::kNoSubject, at}, at, failure};
+}
+
+Action judge_loss(const State& state, const TaskRow& row, GpuId gpu) {
+  const std::uint64_t subject = gpu ? gpu.value : Reason::kNoSubject;
+  if (row.losses + 1U > state.policy.max_infrastructure_losses) {
+    return failed(row, ReasonCode::infrastructure_lost, row.losses + 1,
+                  state.policy.max_infrastructure_losses, subject);
+  }
+  return TaskDeferred{row.no,
+                      {ReasonCode::gpu_lost, 0, 0, subject, Time::never()},
+                      row.eligible,
+                      Failure::infrastructure};
+}
+
+void finish_task(State& state, const TaskFinished& finished) {
+  const std::uint32_t slot = state.tasks.slot_of(finished.task);
+  ASSERT(slot != kNoSlot);
+  TaskRow& row = state.tasks.row(slot);
+  ASSERT(may_step(row.state, finished.state));
+  Tenant& tenant = state.tenant(row.tenant);
+  const QueueId queue = row.queue;
+  const std::uint32_t flow = row.flow;
+  const bool was_pending = row.state == TaskState::pending;
+  if (row.state == TaskState::starting || row.state == TaskState::running) {
+    leave_lease(state, row);
+  } else {
+    --tenant.queued;
+    state.timers.clear(TimerKind::task, slot);
+    state.ripe.erase(row.no);
+    if (was_pending) leave_flow(state, slot);
+  }
+  --tenant.live;
+  leave_group(state, slot);
+  tell_dependants(state, slot, finished.state == TaskState::completed);
+  state.tasks.end(slot, finished.state);
+  if (was_pending) {
+    refresh_flow(state, flow);
+    refresh_queue(state, queue);
+  }
+}
+
+void defer_task(State& state, const TaskDeferred& deferred) {
+  const std::uint32_t slot = state.tasks.slot_of(deferred.task);
+  ASSERT(slot != kNoSlot);
+  TaskRow& row = state.tasks.row(slot);
+  if (row.state == TaskState::pending) {
+    leave_flow(state, slot);
+    refresh_flow(state, row.flow);
+    refresh_queue(state, row.queue);
+  } else if (row.state != TaskState::waiting) {
+    leave_lease(state, row);
+    row.lease = kNoSlot;
+    ++state.tenant(row.tenant).queued;
+  }
+  row.state = TaskState::waiting;
+  state.ripe.erase(row.no);
+  row.eligible = deferred.eligible_at;
+  switch (deferred.reason.code) {
+    case ReasonCode::gpu_lost:
+      // Back to its old place at once; the attempt did not count.
+      ++row.losses;
+      --row.attempts;
+      row.state = TaskState::pending;
+      enter_flow(state, slot);
+      return;
+    case ReasonCode::task_held:
+      row.held = ReasonCode::task_held;
+      break;
+    case ReasonCode::poison_held:
+      row.held = ReasonCode::poison_held;
+      [[fallthrough]];
+    default:
+      row.like_failures = deferred.failure == row.last_failure
+                              ? static_cast<std::uint8_t>(row.like_failures + 1)
+                              : std::uint8_t{1};
+      row.last_failure = deferred.failure;
+      break;
+  }
+  arm_task_timer(state, slot);
+}
+
+void make_ready(State& state, TaskNo task) {
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  ASSERT(slot != kNoSlot);
+  TaskRow& row = state.tasks.row(slot);
+  ASSERT(row.state == TaskState::waiting && row.unresolved == 0);
+  state.ripe.erase(task);
+  row.eligible = state.now;
+  row.state = TaskState::pending;
+  arm_task_timer(state, slot);
+  enter_flow(state, slot);
+}
+
+void resolve_signal(State& state, SignalId id) {
+  Signal& signal = state.signals[id];
+  if (signal.resolved) return;
+  signal.resolved = true;
+  for (const TaskNo waiter : signal.waiters) {
+    const std::uint32_t slot = state.tasks.slot_of(waiter);
+    if (slot == kNoSlot) continue;
+    ASSERT(state.tasks.row(slot).unresolved > 0);
+    --state.tasks.row(slot).unresolved;
+    note_unblocked(state, slot);
+  }
+  signal.waiters.clear();
+}
+
+void release_task(State& state, TaskNo task) {
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  if (slot == kNoSlot) return;
+  TaskRow& row = state.tasks.row(slot);
+  if (row.held == ReasonCode::none) return;
+  row.held = ReasonCode::none;
+  row.like_failures = 0;
+  if (row.eligible == Time::never()) row.eligible = state.now;
+  note_unblocked(state, slot);
+}
+
+void start_running(State& state, LeaseId id) {
+  const std::uint32_t slot = find_lease(state, id);
+  if (slot == kNoSlot || state.leases[slot].running) return;
+  state.leases[slot].running = true;
+  for (const LeaseTask& task : state.leases[slot].tasks) {
+    if (task.live) state.tasks.row(task.slot).state = TaskState::running;
+  }
+}
+
+}  // namespace berth::core

@@ -1,0 +1,122 @@
+// Choosing the tasks of a batch. See dispatch.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/dispatch/charges.h"
+#include "core/dispatch/dispatch.h"
+#include "core/state/flow_cursor.h"
+
+namespace berth::core {
+namespace {
+
+// The batch as it grows: what is in it and what still fits.
+class Draft {
+ public:
+  Draft(const State& state, QueueId queue, const std::vector<GpuId>& gpus)
+      : state_(state), queue_(state.queue(queue)), leader_(state.tasks.row(queue_.leader_slot)) {
+    room_ = free_vram(state.gpu(gpus.front()));
+    for (const GpuId gpu : gpus)
+      room_ = std::min(room_, free_vram(state.gpu(gpu)));
+    limit_ = leader_.gpus > 1 ? 1 : queue_.spec.max_batch_size;
+    alone_ = state.tenant(leader_.tenant).spec.isolated;
+  }
+
+  bool full() const { return slots_.size() >= limit_; }
+  std::size_t missing() const { return limit_ - slots_.size(); }
+  const std::vector<std::uint32_t>& slots() const { return slots_; }
+  Mib vram() const { return vram_; }
+
+  bool takes_flow(const Flow& flow) const {
+    if (flow.tenant == leader_.tenant) return true;
+    return !alone_ && !state_.tenant(flow.tenant).spec.isolated;
+  }
+
+  bool take(std::uint32_t slot) {
+    const TaskRow& row = state_.tasks.row(slot);
+    if (full() || vram_.value + row.vram > room_.value) return false;
+    if (row.share > leader_.share || row.gpus != leader_.gpus) return false;
+    if (!slots_.empty() && !tenant_allows(state_, row)) return false;
+    slots_.push_back(slot);
+    vram_ += Mib{row.vram};
+    return true;
+  }
+
+ private:
+  const State& state_;
+  const Queue& queue_;
+  const TaskRow& leader_;
+  Mib room_;
+  Mib vram_;
+  std::size_t limit_ = 1;
+  bool alone_ = false;
+  std::vector<std::uint32_t> slots_;
+};
+
+// Takes one task from each of these flows in turn until none gives any more.
+void fill_in_turn(Draft& draft, std::vector<FlowCursor>& cursors) {
+  while (!draft.full() && !cursors.empty()) {
+    std::size_t kept = 0;
+    for (FlowCursor& cursor : cursors) {
+      // A flow keeps its order: when its next task does not fit, it is done.
+      if (cursor.slot() == kNoSlot || !draft.take(cursor.slot())) continue;
+      cursor.advance();
+      if (&cursors[kept] != &cursor) cursors[kept] = std::move(cursor);
+      ++kept;
+    }
+    cursors.erase(cursors.begin() + static_cast<std::ptrdiff_t>(kept), cursors.end());
+  }
+}
+
+void fill(const State& state, const Queue& queue, Draft& draft) {
+  FlowOrder order(state, queue);
+  auto next = order.next();
+  std::vector<FlowCursor> cursors;
+  while (next && !draft.full()) {
+    const std::int64_t tier_class = next->key.rank;
+    cursors.clear();
+    while (next && next->key.rank == tier_class && cursors.size() < draft.missing()) {
+      const Flow& flow = state.flows.flow(next->flow);
+      if (draft.takes_flow(flow)) cursors.emplace_back(state, flow);
+      next = order.next();
+    }
+    fill_in_turn(draft, cursors);
+  }
+}
+
+}  // namespace
+
+BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {
+  const Queue& queue = state.queue(id);
+  Draft draft(state, id, gpus);
+  fill(state, queue, draft);
+  ASSERT(!draft.slots().empty() && draft.slots().front() == queue.leader_slot);
+
+  BatchStarted batch;
+  batch.lease = LeaseId{state.next_lease};
+  batch.queue = id;
+  batch.model = queue.spec.model;
+  batch.share = Milli{state.tasks.row(queue.leader_slot).share};
+  batch.vram = draft.vram();
+  batch.gpus = gpus;
+  Duration longest{0};
+  Milli slowest = state.gpu(gpus.front()).spec.speed;
+  for (const GpuId gpu : gpus)
+    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
+  batch.tasks.reserve(draft.slots().size());
+  for (const std::uint32_t slot : draft.slots()) {
+    const TaskRow& row = state.tasks.row(slot);
+    longest = std::max(longest, row.expected_run);
+    batch.tasks.push_back({row.no, row.attempts + 1U, 0});
+  }
+  batch.expected =
+      predict_batch(queue, static_cast<std::int64_t>(batch.tasks.size()), longest, slowest);
+
+  const BatchPrice price = price_of(state, batch);
+  for (std::size_t i = 0; i < batch.tasks.size(); ++i) {
+    const std::int64_t part = part_of(price, state.tasks.row(draft.slots()[i]).vram);
+    batch.tasks[i].charge_us = share_of(price, first_quantum(batch.expected), part);
+  }
+  return batch;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,29 @@
+// Dispatch: which tasks start together, what that is charged, and what starting changes.
+//
+// The leader is the head of the queue's best flow. The batch is filled from the queue's flows in
+// order, strict tiers first, one task from each flow in turn, up to max_batch_size, VRAM, and the
+// leader's share. Batches never mix queues, nor tenants where one of them is isolated; a gang runs
+// alone.
+#pragma once
+
+#include "core/action.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+
+// The batch that starts on these GPUs now. Changes nothing. REQUIRES that the head fits there.
+BatchStarted build_batch(const State& state, QueueId queue, const std::vector<GpuId>& gpus);
+
+// Applies it: a lease, slices taken, tasks starting, tenants charged.
+void start_batch(State& state, const BatchStarted& batch);
+
+// The next quantum that a lease is charged when what it paid for is used up.
+Duration next_quantum(const Lease& lease);
+void charge_quantum(State& state, const LeaseCharged& charged);
+
+// Applies the end of a lease: slices freed, charges set right, batch time learned.
+void close_lease(State& state, const LeaseClosed& closed);
+// One of its GPUs is gone. The lease lives on without it until it is closed.
+void lose_slice(State& state, std::uint32_t lease_slot, GpuId gpu);
+
+}  // namespace berth::core

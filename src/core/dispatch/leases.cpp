@@ -1,0 +1,241 @@
+// The life of a lease: start, further charges, end. See dispatch.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/dispatch/charges.h"
+#include "core/dispatch/dispatch.h"
+
+namespace berth::core {
+namespace {
+
+std::uint32_t take_lease_slot(State& state) {
+  if (state.free_leases.empty()) {
+    state.leases.emplace_back();
+    return static_cast<std::uint32_t>(state.leases.size() - 1);
+  }
+  const std::uint32_t slot = state.free_leases.back();
+  state.free_leases.pop_back();
+  return slot;
+}
+
+BatchPrice price_of_lease(const Lease& lease) {
+  return {lease.rate, lease.load_us, false, lease.parts};
+}
+
+void arm_lease_timer(State& state, std::uint32_t slot) {
+  const Lease& lease = state.leases[slot];
+  state.timers.set(TimerKind::lease, slot, lease.id.value, lease.started + lease.charged);
+}
+
+// The tasks leave their flows for the lease.
+void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batch,
+                const BatchPrice& price) {
+  Lease& lease = state.leases[lease_slot];
+  const auto count = static_cast<std::int64_t>(batch.tasks.size());
+  const std::int64_t use = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
+  lease.tasks.clear();
+  lease.tasks.reserve(batch.tasks.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const StartedTask& started = batch.tasks[static_cast<std::size_t>(i)];
+    const std::uint32_t slot = state.tasks.slot_of(started.task);
+    ASSERT(slot != kNoSlot);
+    TaskRow& row = state.tasks.row(slot);
+    ASSERT(row.state == TaskState::pending && row.queue == batch.queue);
+    leave_flow(state, slot);
+    row.state = TaskState::starting;
+    row.lease = lease_slot;
+    row.attempts = static_cast<std::uint8_t>(started.attempt);
+    if (row.expires != Time::never()) {
+      row.expires = Time::never();  // it has started: it can no longer wait too long
+      state.timers.clear(TimerKind::task, slot);
+    }
+    --state.tenant(row.tenant).queued;
+    LeaseTask task;
+    task.task = started.task;
+    task.slot = slot;
+    task.tenant = row.tenant;
+    task.part = part_of(price, row.vram);
+    task.charged_us = started.charge_us;
+    task.use = Milli{use * (i + 1) / count - use * i / count};
+    lease.tasks.push_back(task);
+  }
+  lease.live = static_cast<std::uint32_t>(count);
+}
+
+void take_slices(State& state, std::uint32_t lease_slot, const BatchStarted& batch) {
+  for (const GpuId id : batch.gpus) {
+    Gpu& gpu = state.gpu(id);
+    gpu.leased += batch.vram;
+    gpu.shares += batch.share;
+    gpu.leases.push_back(lease_slot);
+    if (batch.model) {
+      Residence* residence = find_residence(gpu, batch.model);
+      ASSERT(residence != nullptr && !residence->loading);
+      if (residence->leases++ == 0) gpu.weights_busy += residence->weights;
+      residence->used = true;
+      residence->owed = Duration{0};
+    }
+    ASSERT(free_vram(gpu).value >= 0);
+    refresh_gpu(state, id);
+  }
+}
+
+void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
+  const Lease& lease = state.leases[lease_slot];
+  Gpu& gpu = state.gpu(id);
+  gpu.leased -= lease.vram;
+  gpu.shares -= lease.share;
+  std::erase(gpu.leases, lease_slot);
+  if (!lease.model) return;
+  Residence* residence = find_residence(gpu, lease.model);
+  if (residence == nullptr || residence->loading) return;  // the GPU was lost meanwhile
+  if (--residence->leases == 0) {
+    gpu.weights_busy -= residence->weights;
+    residence->idle_since = state.now;
+    if (state.timers.due_of(TimerKind::keep_alive, id.value) == Time::never()) {
+      arm_keep_alive(state, id);
+    }
+  }
+}
+
+// Charges each tenant once for a run of its tasks.
+void charge_tenants(State& state, const Lease& lease, auto amount_of) {
+  std::size_t i = 0;
+  while (i < lease.tasks.size()) {
+    const TenantId tenant = lease.tasks[i].tenant;
+    std::int64_t amount = 0;
+    for (; i < lease.tasks.size() && lease.tasks[i].tenant == tenant; ++i) {
+      amount += amount_of(lease.tasks[i]);
+    }
+    if (amount > 0) {
+      charge(state, tenant, amount);
+    } else if (amount < 0) {
+      refund(state, tenant, -amount);
+    }
+  }
+}
+
+}  // namespace
+
+void start_batch(State& state, const BatchStarted& batch) {
+  Queue& queue = state.queue(batch.queue);
+  const TenantId leader = state.tasks.row(state.tasks.slot_of(batch.tasks.front().task)).tenant;
+  state.v_last_pick = std::max(state.v_last_pick, state.tenant(leader).v_us);
+  note_passed_over(state, batch.queue);
+  clear_due(state, batch.queue);
+
+  ASSERT(batch.lease.value == state.next_lease);
+  ++state.next_lease;
+  const BatchPrice price = price_of(state, batch);
+  const std::uint32_t slot = take_lease_slot(state);
+  Lease& lease = state.leases[slot];
+  lease.id = batch.lease;
+  lease.queue = batch.queue;
+  lease.model = batch.model;
+  lease.share = batch.share;
+  lease.vram = batch.vram;
+  lease.gpus = batch.gpus;
+  lease.running = false;
+  lease.started = state.now;
+  lease.expected = batch.expected;
+  lease.charged = first_quantum(batch.expected);
+  lease.rate = price.rate;
+  lease.load_us = price.load_us;
+  lease.parts = price.parts;
+  state.lease_index.insert(batch.lease.value, slot);
+  ++state.live_leases;
+  move_tasks(state, slot, batch, price);
+
+  queue.in_use += Milli{batch.share.value * static_cast<std::int64_t>(batch.gpus.size())};
+  queue.turn = state.next_turn++;
+  ++queue.batches;
+  const QueueId served_before = state.last_served;
+  state.last_served = batch.queue;
+
+  // The flows are consistent again before anyone looks at them.
+  std::uint32_t last_flow = kNoSlot;
+  for (const LeaseTask& task : lease.tasks) {
+    const std::uint32_t flow = state.tasks.row(task.slot).flow;
+    if (flow != last_flow) refresh_flow(state, flow);
+    last_flow = flow;
+  }
+  refresh_queue(state, batch.queue);
+  if (state.rule->key_follows_queue && served_before && served_before != batch.queue) {
+    refresh_queue(state, served_before);
+  }
+  take_slices(state, slot, batch);
+  charge_tenants(state, lease, [](const LeaseTask& task) { return task.charged_us; });
+  for (const LeaseTask& task : lease.tasks)
+    change_in_use(state, task.tenant, task.use);
+  arm_lease_timer(state, slot);
+}
+
+Duration next_quantum(const Lease& lease) {
+  const std::int64_t least = milliseconds(1).ns;
+  return Duration{std::clamp(lease.charged.ns, least, kLongestQuantum.ns)};
+}
+
+void charge_quantum(State& state, const LeaseCharged& charged) {
+  const std::uint32_t slot = find_lease(state, charged.lease);
+  ASSERT(slot != kNoSlot);
+  Lease& lease = state.leases[slot];
+  lease.charged = lease.charged + charged.quantum;
+  const BatchPrice price = price_of_lease(lease);
+  for (LeaseTask& task : lease.tasks) {
+    const std::int64_t total = share_of(price, lease.charged, task.part);
+    const std::int64_t more = total - task.charged_us;
+    task.charged_us = total;
+    if (more > 0) charge(state, task.tenant, more);
+  }
+  arm_lease_timer(state, slot);
+}
+
+void close_lease(State& state, const LeaseClosed& closed) {
+  const std::uint32_t slot = find_lease(state, closed.lease);
+  ASSERT(slot != kNoSlot);
+  Lease& lease = state.leases[slot];
+  ASSERT(lease.live == 0);
+  state.lease_index.erase(closed.lease.value);
+  state.timers.clear(TimerKind::lease, slot);
+  --state.live_leases;
+
+  Queue& queue = state.queue(lease.queue);
+  const auto count = static_cast<std::int64_t>(lease.tasks.size());
+  const bool was_lost = closed.ran.ns == 0;
+  if (!was_lost && lease.gpus.size() == 1) {
+    const Milli speed = state.gpu(lease.gpus.front()).spec.speed;
+    queue.batch_time.add(count, Duration{scale(closed.ran.ns, speed.value, 1000)});
+    if (lease.model) {
+      Model& model = state.model(lease.model);
+      model.computing_time = model.computing_time + closed.ran;
+    }
+  }
+
+  const BatchPrice price = price_of_lease(lease);
+  charge_tenants(state, lease, [&](const LeaseTask& task) {
+    const std::int64_t owed = was_lost ? 0 : share_of(price, closed.ran, task.part);
+    return owed - task.charged_us;
+  });
+  for (const LeaseTask& task : lease.tasks) {
+    change_in_use(state, task.tenant, Milli{-task.use.value});
+  }
+  queue.in_use -= Milli{lease.share.value * static_cast<std::int64_t>(lease.gpus.size())};
+  for (const GpuId gpu : lease.gpus)
+    give_slices(state, slot, gpu);
+  refresh_queue(state, lease.queue);
+  for (const GpuId gpu : lease.gpus)
+    refresh_gpu(state, gpu);
+  const bool frees_room = !lease.model || state.model(lease.model).backlog == 0;
+  lease.id = LeaseId::none();
+  state.free_leases.push_back(slot);
+  if (frees_room) wake_declined(state);
+}
+
+void lose_slice(State& state, std::uint32_t slot, GpuId id) {
+  Lease& lease = state.leases[slot];
+  give_slices(state, slot, id);
+  state.queue(lease.queue).in_use -= lease.share;
+  std::erase(lease.gpus, id);
+}
+
+}  // namespace berth::core

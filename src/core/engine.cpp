@@ -1,0 +1,85 @@
+// See engine.h. The step and its order; everything else is in the stages.
+#include "core/engine.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/engine_internal.h"
+#include "core/policy/orders.h"
+
+namespace berth::core {
+namespace {
+
+constexpr int kTimersPerRound = 256;
+constexpr int kRoundsPerTick = 16;
+
+Time next_instant(const State& state) {
+  const auto timer = state.timers.next();
+  return std::min(state.continue_at, timer ? timer->due : Time::never());
+}
+
+// Fires what is due at one instant, a bounded count, and decides what follows from it.
+void run_round(State& state, Decider& decider, Time instant) {
+  state.now = std::max(state.now, instant);
+  state.continue_at = Time::never();
+  decider.at_timer(state.now);
+  int left = kTimersPerRound;
+  for (auto timer = state.timers.next(); timer && timer->due <= state.now && left > 0;
+       timer = state.timers.next(), --left) {
+    if (static_cast<std::size_t>(timer->kind) >= kQuietTimerKinds) {
+      decider.fire(*timer);
+      continue;
+    }
+    if (timer->kind == TimerKind::keep_alive) decider.evict_idle(GpuId{timer->handle});
+    apply_quiet_timer(state, *timer);
+  }
+  if (!decider.settle()) state.continue_at = state.now;
+}
+
+}  // namespace
+
+Engine::Engine() : Engine(std::make_unique<State>()) {}
+Engine::Engine(std::unique_ptr<State> state) : state_(std::move(state)) {
+  if (state_->rule == nullptr) state_->rule = &rule_for(state_->policy.order);
+}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+std::size_t Engine::step(const Event& event, Actions& out) {
+  State& state = *state_;
+  ASSERT(event.now >= state.now);
+  const std::size_t before = out.size();
+  Decider decider(state, out);
+  const bool is_tick = std::holds_alternative<Tick>(event.body);
+
+  int rounds = 0;
+  for (Time due = next_instant(state); due <= event.now; due = next_instant(state)) {
+    // A tick may stop early: what is left is due at the next one. Any other event comes after.
+    if (is_tick && ++rounds > kRoundsPerTick) break;
+    run_round(state, decider, due);
+  }
+  const std::size_t from_timers = out.size() - before;
+  if (is_tick) return from_timers;
+
+  state.now = event.now;
+  decider.at_event();
+  apply_event(state, event);
+  decider.answer(event);
+  if (!decider.settle()) state.continue_at = state.now;
+  return from_timers;
+}
+
+Time Engine::next_wakeup() const { return next_instant(*state_); }
+
+TaskNo Engine::next_task_no() const { return state_->tasks.next(); }
+
+void Engine::apply(const Event& event) {
+  if (std::holds_alternative<Tick>(event.body)) return;
+  apply_time(*state_, event.now);
+  apply_event(*state_, event);
+}
+
+void Engine::apply(const Action& action) { apply_action(*state_, action); }
+
+}  // namespace berth::core

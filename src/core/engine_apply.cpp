@@ -1,0 +1,280 @@
+// Applying events and actions: the only code that changes the state, by way of the primitives.
+#include <algorithm>
+#include <variant>
+
+#include "base/assert.h"
+#include "core/admission/admission.h"
+#include "core/completion/completion.h"
+#include "core/dispatch/dispatch.h"
+#include "core/engine_internal.h"
+#include "core/policy/orders.h"
+#include "core/queue/batch_wait.h"
+#include "core/residency/residency.h"
+
+namespace berth::core {
+namespace {
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+
+// A dense table grows by one when its next number is put.
+template <class T>
+bool is_new(std::vector<T>& table, std::uint32_t index) {
+  ASSERT(index <= table.size());
+  if (index < table.size()) return false;
+  table.emplace_back();
+  return true;
+}
+
+void put_tenant(State& state, const PutTenant& put) {
+  const bool fresh = is_new(state.tenants, put.tenant.value);
+  Tenant& tenant = state.tenant(put.tenant);
+  if (!fresh && tenant.spec.token_bucket_size) {
+    tenant.token_nano = token_level_nano(tenant, state.now);
+  }
+  const bool had_bucket = tenant.spec.token_bucket_size.has_value();
+  tenant.spec = put.spec;
+  tenant.token_at = state.now;
+  if (put.spec.token_bucket_size) {
+    const std::int64_t full = *put.spec.token_bucket_size * 1'000'000'000;
+    tenant.token_nano = had_bucket ? std::min(tenant.token_nano, full) : full;
+  }
+  refresh_tenant(state, put.tenant);
+}
+
+void put_model(State& state, const PutModel& put) {
+  is_new(state.models, put.model.value);
+  state.model(put.model).spec = put.spec;
+  refresh_queues_of(state, put.model);
+}
+
+void put_queue(State& state, const PutQueue& put) {
+  is_new(state.queues, put.queue.value);
+  ASSERT(!put.spec.model || state.has(put.spec.model));
+  ASSERT(put.spec.max_batch_size >= 1);
+  Queue& queue = state.queue(put.queue);
+  if (queue.spec.model) {
+    Model& old = state.model(queue.spec.model);
+    old.backlog -= queue.pending;
+    std::erase(old.queues, put.queue);
+  }
+  queue.spec = put.spec;
+  if (put.spec.model) {
+    Model& model = state.model(put.spec.model);
+    model.backlog += queue.pending;
+    model.queues.insert(std::lower_bound(model.queues.begin(), model.queues.end(), put.queue),
+                        put.queue);
+  }
+  update_batch_wait(state, put.queue);
+  refresh_queue(state, put.queue);
+}
+
+void put_gpu(State& state, const PutGpu& put) {
+  const bool fresh = is_new(state.gpus, put.gpu.value);
+  ASSERT(put.spec.vram.value > 0 && put.spec.speed.value > 0);
+  Gpu& gpu = state.gpu(put.gpu);
+  if (fresh) {
+    ++state.gpus_accepting;
+  } else {
+    state.usable.erase(static_cast<std::uint64_t>(gpu.usable.value) << 32 | put.gpu.value);
+  }
+  gpu.spec = put.spec;
+  gpu.usable = Mib{put.spec.vram.value * state.policy.vram_usable.value / 1000};
+  state.usable.insert(static_cast<std::uint64_t>(gpu.usable.value) << 32 | put.gpu.value);
+  refresh_gpu(state, put.gpu);
+}
+
+void set_policy(State& state, const PolicySpec& spec) {
+  state.policy = spec;
+  state.rule = &rule_for(spec.order);
+  rebuild_indexes(state);
+}
+
+void lose(State& state, GpuId id) {
+  if (!state.has(id) || !state.gpu(id).up) return;
+  if (state.gpu(id).held_for) release_hold(state, id);
+  set_gpu_flags(state, id, false, state.gpu(id).draining);
+  std::vector<ModelId> gone;
+  for (const Residence& residence : state.gpu(id).residences)
+    gone.push_back(residence.model);
+  for (const ModelId model : gone)
+    remove_residence(state, id, model);
+  refresh_gpu(state, id);
+  for (const ModelId model : gone)
+    refresh_queues_of(state, model);
+}
+
+void bring_back(State& state, GpuId id) {
+  if (!state.has(id) || state.gpu(id).up) return;
+  ASSERT(state.gpu(id).leases.empty());
+  set_gpu_flags(state, id, true, state.gpu(id).draining);
+  refresh_gpu(state, id);
+  wake_declined(state);
+}
+
+void set_draining(State& state, GpuId id, bool draining) {
+  if (!state.has(id)) return;
+  if (state.gpu(id).held_for && draining) release_hold(state, id);
+  set_gpu_flags(state, id, state.gpu(id).up, draining);
+  refresh_gpu(state, id);
+  if (!draining) wake_declined(state);
+}
+
+template <class Change>
+void for_node(State& state, NodeId node, Change change) {
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    if (state.gpus[i].spec.node == node) change(state, GpuId{i});
+  }
+}
+
+void flush(State& state, QueueId id) {
+  if (id && !state.has(id)) return;
+  const std::uint32_t first = id ? id.value : 0;
+  const std::uint32_t end = id ? id.value + 1 : static_cast<std::uint32_t>(state.queues.size());
+  for (std::uint32_t i = first; i < end; ++i) {
+    state.queues[i].flushed_at = state.now;
+    refresh_queue(state, QueueId{i});
+  }
+}
+
+}  // namespace
+
+void apply_quiet_timer(State& state, const DueTimer& timer) {
+  state.timers.clear(timer.kind, timer.handle);
+  switch (timer.kind) {
+    case TimerKind::fill:
+      refresh_queue(state, QueueId{timer.handle});
+      break;
+    case TimerKind::patience: {
+      const QueueId id{timer.handle};
+      Queue& queue = state.queue(id);
+      queue.overdue = true;
+      queue.declined_at = 0;
+      state.declined.erase(id);
+      state.overdue.insert({queue.due, id});
+      refresh_queue(state, id);
+      break;
+    }
+    case TimerKind::tier:
+      refresh_flow(state, timer.handle);
+      refresh_queue(state, state.flows.flow(timer.handle).queue);
+      break;
+    case TimerKind::usage:
+      roll_usage(state, TenantId{timer.handle});
+      arm_usage_timer(state, TenantId{timer.handle});
+      refresh_tenant(state, TenantId{timer.handle});
+      break;
+    case TimerKind::keep_alive:
+      arm_keep_alive(state, GpuId{timer.handle});
+      break;
+    default:
+      ASSERT(false);
+  }
+}
+
+void apply_time(State& state, Time now) {
+  for (auto timer = state.timers.next(kQuietTimerKinds); timer && timer->due <= now;
+       timer = state.timers.next(kQuietTimerKinds)) {
+    state.now = std::max(state.now, timer->due);
+    apply_quiet_timer(state, *timer);
+  }
+  ASSERT(now >= state.now);
+  state.now = now;
+}
+
+void apply_event(State& state, const Event& event) {
+  std::visit(Overloaded{
+                 [&](const SetPolicy& e) { set_policy(state, e.spec); },
+                 [&](const PutTenant& e) { put_tenant(state, e); },
+                 [&](const PutQueue& e) { put_queue(state, e); },
+                 [&](const PutModel& e) { put_model(state, e); },
+                 [&](const PutGpu& e) { put_gpu(state, e); },
+                 [&](const Submit& e) {
+                   state.submitted_first = e.task;
+                   state.submitted.resize(1);
+                   state.submitted.front() = e.spec;
+                 },
+                 [&](const SubmitWorkflow& e) {
+                   state.submitted_first = e.first;
+                   state.submitted = e.tasks;
+                 },
+                 [&](const Cancel&) {},
+                 [&](const CancelGroup&) {},
+                 [&](const Hold&) {},
+                 [&](const Release& e) { release_task(state, e.task); },
+                 [&](const ResolveSignal& e) { resolve_signal(state, e.signal); },
+                 [&](const PauseQueue& e) {
+                   if (!state.has(e.queue)) return;
+                   state.queue(e.queue).paused = e.paused;
+                   refresh_queue(state, e.queue);
+                 },
+                 [&](const PauseTenant& e) {
+                   if (!state.has(e.tenant)) return;
+                   state.tenant(e.tenant).paused = e.paused;
+                   refresh_tenant(state, e.tenant);
+                 },
+                 [&](const Flush& e) { flush(state, e.queue); },
+                 [&](const DrainGpu& e) { set_draining(state, e.gpu, e.draining); },
+                 [&](const DayBoundary&) {
+                   for (Tenant& tenant : state.tenants)
+                     tenant.tokens_today = 0;
+                 },
+                 [&](const Tick&) {},
+                 [&](const LeaseStarted& e) { start_running(state, e.lease); },
+                 [&](const TaskEnded& e) { start_running(state, e.lease); },
+                 [&](const LeaseEnded& e) { start_running(state, e.lease); },
+                 [&](const ModelLoaded& e) { finish_load(state, e); },
+                 [&](const ModelUnloaded& e) { note_unloaded(state, e); },
+                 [&](const GpuLost& e) { lose(state, e.gpu); },
+                 [&](const NodeLost& e) { for_node(state, e.node, lose); },
+                 [&](const GpuReturned& e) { bring_back(state, e.gpu); },
+                 [&](const NodeReturned& e) { for_node(state, e.node, bring_back); },
+                 [&](const GpuUtilisation& e) {
+                   if (!state.has(e.gpu)) return;
+                   state.gpu(e.gpu).reported = e.utilisation;
+                   refresh_gpu(state, e.gpu);
+                 },
+             },
+             event.body);
+}
+
+void apply_action(State& state, const Action& action) {
+  std::visit(Overloaded{
+                 [&](const Instant& a) { apply_time(state, a.at); },
+                 [&](const TaskAccepted& a) {
+                   admit(state, a.task,
+                         state.submitted[a.task.value - state.submitted_first.value]);
+                 },
+                 [&](const TaskRefused& a) { turn_away(state, a.task); },
+                 [&](const TaskReady& a) { make_ready(state, a.task); },
+                 [&](const TaskDeferred& a) { defer_task(state, a); },
+                 [&](const TaskFinished& a) {
+                   const TaskRow& row = state.tasks.row(state.tasks.slot_of(a.task));
+                   const bool never_ran = row.attempts == 0 && row.losses == 0;
+                   if (a.state == TaskState::cancelled && never_ran) give_tokens_back(state, row);
+                   finish_task(state, a);
+                 },
+                 [&](const BatchStarted& a) { start_batch(state, a); },
+                 [&](const StopTask&) {},
+                 [&](const LeaseCharged& a) { charge_quantum(state, a); },
+                 [&](const SliceLost& a) {
+                   lose_slice(state, find_lease(state, a.lease), a.gpu);
+                   refresh_gpu(state, a.gpu);
+                 },
+                 [&](const LeaseClosed& a) {
+                   const QueueId queue = state.leases[find_lease(state, a.lease)].queue;
+                   close_lease(state, a);
+                   update_batch_wait(state, queue);
+                 },
+                 [&](const LoadModel& a) { begin_load(state, a); },
+                 [&](const EvictModel& a) { evict(state, a); },
+                 [&](const HoldGpu& a) { hold_gpu(state, a.gpu, a.queue); },
+                 [&](const ReleaseHold& a) { release_hold(state, a.gpu); },
+                 [&](const QueuePassedOver& a) { decline_load(state, a); },
+             },
+             action);
+}
+
+}  // namespace berth::core

@@ -1,0 +1,141 @@
+// The order of decision: who is next for a free GPU, and what is done for them. Reads only, so that
+// explain asks the same code what would happen next.
+//
+//   0 holds of queues that are overdue no more are released
+//   1 an overdue queue is served: started, loaded, or given a hold
+//   2 the best queue that can start (hot) against the best that needs a load (cold)
+//   3 the batch is built, placed and charged
+#include <optional>
+
+#include "base/assert.h"
+#include "core/dispatch/dispatch.h"
+#include "core/engine_internal.h"
+#include "core/placement/placement.h"
+#include "core/residency/residency.h"
+
+namespace berth::core {
+namespace {
+
+using Choice = std::optional<NeedIndex::Best>;
+
+void keep_better(Choice& best, const Choice& other) {
+  if (other && (!best || other->key < best->key)) best = other;
+}
+
+// The best queue that can start now, with or without a model.
+Choice best_startable(const State& state) {
+  Choice best;
+  if (!state.hot.empty()) best = {QueueId{state.hot.top().handle}, state.hot.top().key};
+  for (const auto& [shape, queues] : state.shapes) {
+    if (queues.empty()) continue;
+    const auto most = shape.gpus == 1
+                          ? state.free_fit.most(Milli{shape.share}, state.policy.gpu_load_threshold)
+                          : state.free_fit.most_for(shape.gpus);
+    if (most) keep_better(best, queues.best(most->value));
+  }
+  return best;
+}
+
+// The best queue that needs a load for which some GPU might have room.
+Choice best_cold(const State& state) {
+  Choice best;
+  for (const auto& [shape, queues] : state.cold) {
+    if (queues.empty()) continue;
+    const auto most = state.reclaim_fit.most(Milli{shape.share}, state.policy.gpu_load_threshold);
+    if (most) keep_better(best, queues.best(most->value));
+  }
+  return best;
+}
+
+bool start(const State& state, QueueId queue, Actions& out) {
+  const Placement placement = place_head(state, queue);
+  if (!placement) return false;
+  out.push_back(build_batch(state, queue, placement.gpus));
+  return true;
+}
+
+void carry_out(const State& state, const LoadPlan& plan, ModelId model, Actions& out) {
+  for (const ModelId victim : plan.victims)
+    out.push_back(EvictModel{plan.gpu, victim});
+  out.push_back(
+      LoadModel{plan.gpu, model, predict_load(state.model(model), state.gpu(plan.gpu).spec.kind)});
+}
+
+// Loads the queue's model; if that is not worth it now, says so, and the queue steps aside.
+void load_or_decline(const State& state, QueueId queue, Actions& out) {
+  const LoadPlan plan = plan_load(state, queue, false);
+  if (plan) {
+    carry_out(state, plan, state.queue(queue).spec.model, out);
+  } else {
+    out.push_back(QueuePassedOver{queue, state.now + state.policy.patience, plan.reason});
+  }
+}
+
+bool load_overdue(const State& state, QueueId queue, Actions& out) {
+  const ModelId model = state.queue(queue).spec.model;
+  LoadPlan plan = plan_load(state, queue, true);
+  for (const GpuId held : state.queue(queue).holds) {
+    if (!plan) plan = plan_load_on(state, queue, held);
+  }
+  if (plan) carry_out(state, plan, model, out);
+  return static_cast<bool>(plan);
+}
+
+// Keeps one more GPU free for a head that fits nowhere.
+bool hold_for(const State& state, QueueId id, Actions& out) {
+  const Queue& queue = state.queue(id);
+  const std::size_t wanted = state.tasks.row(queue.leader_slot).gpus;
+  if (queue.holds.size() >= wanted) return false;
+  if (queue.holds.empty() && state.holding.size() >= state.policy.max_holds) return false;
+  const GpuId gpu = gpu_to_hold(state, id);
+  if (!gpu) return false;
+  out.push_back(HoldGpu{gpu, id});
+  return true;
+}
+
+bool serve_overdue(const State& state, Actions& out) {
+  // A bounded look: as many as may hold, and one more.
+  std::size_t looks = state.policy.max_holds + std::size_t{1};
+  for (auto it = state.overdue.begin(); it != state.overdue.end() && looks > 0; ++it, --looks) {
+    const QueueId queue = it->second;
+    if (start(state, queue, out)) return true;
+    const ModelId model = state.queue(queue).spec.model;
+    if (model && state.model(model).loading > 0) continue;
+    const bool resident = model && state.model(model).resident > 0;
+    if (model && !resident && load_overdue(state, queue, out)) return true;
+    if (hold_for(state, queue, out)) return true;
+  }
+  return false;
+}
+
+bool release_stale_hold(const State& state, Actions& out) {
+  for (const QueueId holder : state.holding) {
+    const Queue& queue = state.queue(holder);
+    if (queue.overdue && queue.ready) continue;
+    out.push_back(ReleaseHold{queue.holds.front(), holder});
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool next_decision(const State& state, Actions& out) {
+  if (!state.holding.empty() && release_stale_hold(state, out)) return true;
+  if (!state.overdue.empty() && serve_overdue(state, out)) return true;
+  const Choice hot = best_startable(state);
+  if (const Choice cold = best_cold(state)) {
+    const bool hot_goes_first =
+        hot && state.rule->hot_first(hot->key, cold->key, load_charge(state, cold->queue));
+    if (!hot_goes_first) {
+      load_or_decline(state, cold->queue, out);
+      return true;
+    }
+  }
+  if (!hot) return false;
+  const bool started = start(state, hot->queue, out);
+  ASSERT(started);  // the indexes and the placement agree on what fits
+  return true;
+}
+
+}  // namespace berth::core

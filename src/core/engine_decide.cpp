@@ -1,0 +1,200 @@
+// What events, timers and free GPUs lead to. Reads the state; changes it only by emitting actions.
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "base/assert.h"
+#include "core/admission/admission.h"
+#include "core/completion/completion.h"
+#include "core/dispatch/dispatch.h"
+#include "core/engine_internal.h"
+#include "core/residency/residency.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::size_t kRipePerStep = 256;
+
+Reason named(ReasonCode code, std::uint64_t subject) {
+  return {code, 0, 0, subject, Time::never()};
+}
+
+}  // namespace
+
+void Decider::emit(Action action) {
+  if (instant_ != Time::never()) {
+    out_.push_back(Instant{instant_});
+    instant_ = Time::never();
+  }
+  out_.push_back(std::move(action));
+  apply_action(state_, out_.back());
+}
+
+void Decider::answer(const Event& event) {
+  std::visit(
+      [this](const auto& body) {
+        using Body = std::decay_t<decltype(body)>;
+        if constexpr (std::is_same_v<Body, Submit> || std::is_same_v<Body, SubmitWorkflow>) {
+          answer_submit();
+        } else if constexpr (std::is_same_v<Body, Cancel>) {
+          cancel(body.task);
+        } else if constexpr (std::is_same_v<Body, CancelGroup>) {
+          for (auto it = state_.groups.find(body.group); it != state_.groups.end();
+               it = state_.groups.find(body.group)) {
+            cancel(state_.tasks.row(it->second).no);
+          }
+        } else if constexpr (std::is_same_v<Body, Hold>) {
+          hold(body.task);
+        } else if constexpr (std::is_same_v<Body, Release>) {
+          answer_request(body.task, ReasonCode::none);
+        } else if constexpr (std::is_same_v<Body, TaskEnded>) {
+          end_task(body.lease, body.outcome);
+        } else if constexpr (std::is_same_v<Body, LeaseEnded>) {
+          end_lease(body);
+        } else if constexpr (std::is_same_v<Body, GpuLost>) {
+          if (state_.has(body.gpu)) lose_gpu(body.gpu);
+        } else if constexpr (std::is_same_v<Body, NodeLost>) {
+          for (std::uint32_t i = 0; i < state_.gpus.size(); ++i) {
+            if (state_.gpus[i].spec.node == body.node) lose_gpu(GpuId{i});
+          }
+        }
+      },
+      event.body);
+}
+
+void Decider::answer_submit() {
+  const TaskNo first = state_.submitted_first;
+  const std::size_t count = state_.submitted.size();
+  const AdmissionVerdict verdict = judge_submit(state_, first, state_.submitted);
+  for (std::size_t i = 0; i < count; ++i) {
+    const TaskNo task{first.value + i};
+    if (verdict.reason) {
+      emit(TaskRefused{task, verdict.reason});
+    } else {
+      emit(TaskAccepted{task});
+    }
+  }
+}
+
+void Decider::answer_request(TaskNo task, ReasonCode refusal) {
+  if (state_.tasks.slot_of(task) == kNoSlot) {
+    emit(TaskRefused{task, named(ReasonCode::unknown_task, task.value)});
+  } else if (refusal != ReasonCode::none) {
+    emit(TaskRefused{task, named(refusal, task.value)});
+  }
+}
+
+void Decider::cancel(TaskNo task) {
+  const std::uint32_t slot = state_.tasks.slot_of(task);
+  if (slot == kNoSlot) return answer_request(task, ReasonCode::unknown_task);
+  const TaskRow& row = state_.tasks.row(slot);
+  if (row.state == TaskState::starting || row.state == TaskState::running) {
+    emit(StopTask{state_.leases[row.lease].id, task});
+  }
+  emit(TaskFinished{task, TaskState::cancelled, named(ReasonCode::by_request, task.value)});
+}
+
+void Decider::hold(TaskNo task) {
+  const std::uint32_t slot = state_.tasks.slot_of(task);
+  if (slot == kNoSlot) return answer_request(task, ReasonCode::unknown_task);
+  const TaskRow& row = state_.tasks.row(slot);
+  if (row.state == TaskState::starting || row.state == TaskState::running) {
+    return answer_request(task, ReasonCode::already_started);
+  }
+  if (row.held != ReasonCode::none) return;
+  emit(TaskDeferred{task, named(ReasonCode::task_held, task.value), row.eligible, Failure::error});
+}
+
+void Decider::end_task(LeaseId lease, const TaskOutcome& outcome) {
+  const std::uint32_t slot = find_lease(state_, lease);
+  if (slot == kNoSlot) return;  // late: the lease has ended
+  const std::uint32_t task = state_.tasks.slot_of(outcome.task);
+  if (task == kNoSlot) return;
+  const TaskRow& row = state_.tasks.row(task);
+  const bool runs_here =
+      row.lease == slot && (row.state == TaskState::starting || row.state == TaskState::running);
+  if (!runs_here) return;
+  if (outcome.completed) {
+    emit(TaskFinished{outcome.task, TaskState::completed, {}});
+  } else {
+    emit(judge_failure(state_, row, outcome.failure));
+  }
+}
+
+void Decider::end_lease(const LeaseEnded& ended) {
+  const std::uint32_t slot = find_lease(state_, ended.lease);
+  if (slot == kNoSlot) return;
+  for (const TaskOutcome& outcome : ended.outcomes)
+    end_task(ended.lease, outcome);
+  for (std::size_t i = 0; i < state_.leases[slot].tasks.size(); ++i) {
+    const LeaseTask& task = state_.leases[slot].tasks[i];
+    if (task.live) emit(TaskFinished{task.task, TaskState::completed, {}});
+  }
+  const Duration ran = state_.now - state_.leases[slot].started;
+  emit(LeaseClosed{ended.lease, std::max(ran, Duration{1})});
+}
+
+// Every batch there is undone: its tasks go back to their places. A gang that still holds other
+// GPUs is told to stop there and ends by its own report.
+void Decider::lose_gpu(GpuId gpu) {
+  const std::vector<std::uint32_t> leases = state_.gpu(gpu).leases;
+  for (const std::uint32_t slot : leases) {
+    const LeaseId id = state_.leases[slot].id;
+    const bool elsewhere = state_.leases[slot].gpus.size() > 1;
+    for (std::size_t i = 0; i < state_.leases[slot].tasks.size(); ++i) {
+      const LeaseTask task = state_.leases[slot].tasks[i];
+      if (!task.live) continue;
+      if (elsewhere) emit(StopTask{id, task.task});
+      emit(judge_loss(state_, state_.tasks.row(task.slot), gpu));
+    }
+    emit(SliceLost{id, gpu});
+    if (!elsewhere) emit(LeaseClosed{id, Duration{0}});
+  }
+}
+
+void Decider::fire(const DueTimer& timer) {
+  if (timer.kind == TimerKind::lease) {
+    const Lease& lease = state_.leases[timer.handle];
+    return emit(LeaseCharged{lease.id, next_quantum(lease)});
+  }
+  ASSERT(timer.kind == TimerKind::task);
+  const TaskRow& row = state_.tasks.row(timer.handle);
+  if (row.expires <= state_.now) {
+    const Duration waited = state_.now - row.submitted;
+    emit(TaskFinished{row.no,
+                      TaskState::expired,
+                      {ReasonCode::waited_too_long, waited.ns, (row.expires - row.submitted).ns,
+                       row.no.value, Time::never()}});
+  } else {
+    emit(TaskReady{row.no});
+  }
+}
+
+void Decider::evict_idle(GpuId gpu) {
+  for (const ModelId model : idle_too_long(state_, gpu))
+    emit(EvictModel{gpu, model});
+}
+
+void Decider::decide_ripe() {
+  for (std::size_t left = kRipePerStep; left > 0 && !state_.ripe.empty(); --left) {
+    const auto [task, reason] = *state_.ripe.begin();
+    if (reason) {
+      emit(TaskFinished{task, TaskState::failed, reason});
+    } else {
+      emit(TaskReady{task});
+    }
+  }
+}
+
+bool Decider::settle() {
+  decide_ripe();
+  for (std::uint32_t starts = 0; starts < state_.policy.starts_per_step; ++starts) {
+    scratch_.clear();
+    if (!next_decision(state_, scratch_)) return state_.ripe.empty();
+    for (Action& action : scratch_)
+      emit(std::move(action));
+  }
+  return false;
+}
+
+}  // namespace berth::core

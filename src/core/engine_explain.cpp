@@ -1,0 +1,149 @@
+// Why a task is not running. Asks the stages themselves, so the answer cannot drift from what they
+// do; walks what it likes, for it is never in the path of an event.
+#include <algorithm>
+#include <variant>
+
+#include "core/engine.h"
+#include "core/engine_internal.h"
+#include "core/placement/placement.h"
+#include "core/state/flow_cursor.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::uint64_t kAheadCounted = 100'000;
+
+Reason about(ReasonCode code, std::uint64_t subject, std::int64_t need = 0, std::int64_t have = 0,
+             Time at = Time::never()) {
+  return {code, need, have, subject, at};
+}
+
+void explain_waiting(const State& state, std::uint32_t slot, Explanation& out) {
+  const TaskRow& row = state.tasks.row(slot);
+  if (row.held != ReasonCode::none) {
+    out.binding.push_back(about(row.held, row.no.value, row.like_failures));
+  }
+  if (const TaskExtra* extra = state.tasks.find_extra(slot)) {
+    for (const Dependency& dependency : extra->depends_on) {
+      if (dependency.kind == Dependency::Kind::signal) {
+        const auto it = state.signals.find(SignalId{dependency.id});
+        if (it == state.signals.end() || !it->second.resolved) {
+          out.binding.push_back(about(ReasonCode::waits_for_signal, dependency.id));
+        }
+      } else if (state.tasks.slot_of(TaskNo{dependency.id}) != kNoSlot) {
+        out.binding.push_back(about(ReasonCode::waits_for_task, dependency.id));
+      }
+    }
+  }
+  if (row.eligible > state.now && row.eligible != Time::never()) {
+    out.binding.push_back(about(ReasonCode::waits_for_time, Reason::kNoSubject,
+                                (row.eligible - state.now).ns, 0, row.eligible));
+  }
+}
+
+void count_ahead(const State& state, std::uint32_t slot, Explanation& out) {
+  const TaskRow& row = state.tasks.row(slot);
+  out.ahead_in_queue = state.queue(row.queue).pending - 1;
+  FlowCursor cursor(state, state.flows.flow(row.flow));
+  while (cursor.slot() != slot && out.ahead_in_flow < kAheadCounted) {
+    ++out.ahead_in_flow;
+    cursor.advance();
+  }
+}
+
+bool starts_next(const State& state, TaskNo task, TaskNo& first) {
+  Actions next;
+  if (!next_decision(state, next)) return false;
+  const auto* batch = std::get_if<BatchStarted>(&next.back());
+  if (batch == nullptr) return false;
+  first = batch->tasks.front().task;
+  return std::any_of(batch->tasks.begin(), batch->tasks.end(),
+                     [&](const StartedTask& started) { return started.task == task; });
+}
+
+// Names the GPU that comes closest to having room, and the batch there that ends first.
+void name_holder(const State& state, const TaskRow& row, Reason& reason, Explanation& out) {
+  GpuId closest;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    if (!gpu.up || gpu.draining || gpu.leases.empty() || gpu.usable.value < row.vram) continue;
+    if (!closest || free_vram(gpu) > free_vram(state.gpu(closest))) closest = GpuId{i};
+  }
+  if (!closest) return;
+  const Gpu& gpu = state.gpu(closest);
+  if (reason.code == ReasonCode::vram_short) {
+    reason.have = std::max(reason.have, free_vram(gpu).value);
+  }
+  reason.subject = closest.value;
+  for (const std::uint32_t slot : gpu.leases) {
+    const Lease& lease = state.leases[slot];
+    const Time end = std::max(state.now, lease.started + lease.expected);
+    if (!out.holder || end < out.holder->expected_end) {
+      out.holder = Holder{lease.id, closest, lease.vram, end};
+    }
+  }
+  reason.at = out.holder->expected_end;
+  out.expected_start = out.holder->expected_end;
+}
+
+void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
+  const TaskRow& row = state.tasks.row(slot);
+  const Queue& queue = state.queue(row.queue);
+  const Tenant& tenant = state.tenant(row.tenant);
+  count_ahead(state, slot, out);
+  TaskNo first;
+  if (starts_next(state, row.no, first)) return;
+
+  const std::int64_t use = row.share * row.gpus;
+  if (queue.paused) out.binding.push_back(about(ReasonCode::queue_paused, row.queue.value));
+  if (tenant.paused) {
+    out.binding.push_back(about(ReasonCode::tenant_paused, row.tenant.value));
+  } else if (!tenant_allows(state, row)) {
+    out.binding.push_back(about(ReasonCode::tenant_at_max, row.tenant.value,
+                                tenant.in_use.value + use, tenant.spec.max_gpus->value));
+  }
+  if (queue.spec.max_gpus && queue.in_use.value + use > queue.spec.max_gpus->value) {
+    out.binding.push_back(about(ReasonCode::queue_at_max, row.queue.value, queue.in_use.value + use,
+                                queue.spec.max_gpus->value));
+  }
+  const Time fills = state.timers.due_of(TimerKind::fill, row.queue.value);
+  if (!queue.ready && fills != Time::never()) {
+    out.binding.push_back(about(ReasonCode::batch_filling, row.queue.value,
+                                queue.spec.max_batch_size, queue.pending, fills));
+    out.expected_start = fills;
+  }
+  Placement placement = place_task(state, row);
+  if (!placement) {
+    if (queue.declined_at > 0) {
+      out.binding.push_back(queue.declined);
+    } else {
+      name_holder(state, row, placement.reason, out);
+      out.binding.push_back(placement.reason);
+    }
+  }
+  if (out.ahead_in_flow > 0) {
+    FlowCursor cursor(state, state.flows.flow(row.flow));
+    out.binding.push_back(about(ReasonCode::behind_in_flow, state.tasks.row(cursor.slot()).no.value,
+                                static_cast<std::int64_t>(out.ahead_in_flow)));
+  }
+  if (out.binding.empty() || (first && queue.ready)) {
+    out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
+  }
+}
+
+}  // namespace
+
+std::optional<Explanation> Engine::explain(TaskNo task) const {
+  const State& state = *state_;
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  if (slot == kNoSlot) return std::nullopt;
+  Explanation out;
+  out.state = state.tasks.row(slot).state;
+  if (out.state == TaskState::waiting) explain_waiting(state, slot, out);
+  if (out.state == TaskState::pending) explain_pending(state, slot, out);
+  return out;
+}
+
+std::vector<std::string> Engine::check_invariants() const { return check_state(*state_); }
+
+}  // namespace berth::core

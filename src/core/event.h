@@ -1,0 +1,178 @@
+// Events: all that can happen to the core. A closed variant of plain values.
+//
+// The sequencer (live), the simulator or a journal supplies them in order, each with its `now`.
+// Ids of tenants, queues, models and GPUs are dense: a Put of a new one uses the next number.
+// Task numbers are given consecutively, refused submits included. Late or duplicated reports are
+// legal and change nothing.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "core/model/specs.h"
+
+namespace berth::core {
+
+// Configuration.
+struct SetPolicy {
+  PolicySpec spec;
+  bool operator==(const SetPolicy&) const = default;
+};
+struct PutTenant {
+  TenantId tenant;
+  TenantSpec spec;
+  bool operator==(const PutTenant&) const = default;
+};
+struct PutQueue {
+  QueueId queue;
+  QueueSpec spec;
+  bool operator==(const PutQueue&) const = default;
+};
+struct PutModel {
+  ModelId model;
+  ModelSpec spec;
+  bool operator==(const PutModel&) const = default;
+};
+struct PutGpu {
+  GpuId gpu;
+  GpuSpec spec;
+  bool operator==(const PutGpu&) const = default;
+};
+
+// Work.
+struct Submit {
+  TaskNo task;
+  TaskSpec spec;
+  bool operator==(const Submit&) const = default;
+};
+// All or nothing: the tasks are numbered first, first + 1, … and may depend on one another.
+struct SubmitWorkflow {
+  TaskNo first;
+  std::vector<TaskSpec> tasks;
+  bool operator==(const SubmitWorkflow&) const = default;
+};
+struct Cancel {
+  TaskNo task;
+  bool operator==(const Cancel&) const = default;
+};
+struct CancelGroup {
+  GroupId group;
+  bool operator==(const CancelGroup&) const = default;
+};
+struct Hold {
+  TaskNo task;
+  bool operator==(const Hold&) const = default;
+};
+struct Release {
+  TaskNo task;
+  bool operator==(const Release&) const = default;
+};
+struct ResolveSignal {
+  SignalId signal;
+  bool operator==(const ResolveSignal&) const = default;
+};
+
+// Administration.
+struct PauseQueue {
+  QueueId queue;
+  bool paused = true;
+  bool operator==(const PauseQueue&) const = default;
+};
+struct PauseTenant {
+  TenantId tenant;
+  bool paused = true;
+  bool operator==(const PauseTenant&) const = default;
+};
+// What is queued now starts without waiting for fuller batches. None: every queue.
+struct Flush {
+  QueueId queue;
+  bool operator==(const Flush&) const = default;
+};
+// draining: running batches end, no new ones start.
+struct DrainGpu {
+  GpuId gpu;
+  bool draining = true;
+  bool operator==(const DrainGpu&) const = default;
+};
+struct DayBoundary {
+  bool operator==(const DayBoundary&) const = default;
+};
+struct Tick {
+  bool operator==(const Tick&) const = default;
+};
+
+// Reports from agents.
+struct LeaseStarted {
+  LeaseId lease;
+  bool operator==(const LeaseStarted&) const = default;
+};
+struct TaskOutcome {
+  TaskNo task;
+  bool completed = true;
+  Failure failure = Failure::error;  // meaningful when not completed
+  bool operator==(const TaskOutcome&) const = default;
+};
+// One task of a batch has ended while the others go on.
+struct TaskEnded {
+  LeaseId lease;
+  TaskOutcome outcome;
+  bool operator==(const TaskEnded&) const = default;
+};
+// The batch has ended and its slices are free. Tasks not named completed.
+struct LeaseEnded {
+  LeaseId lease;
+  std::vector<TaskOutcome> outcomes;
+  bool operator==(const LeaseEnded&) const = default;
+};
+struct ModelLoaded {
+  GpuId gpu;
+  ModelId model;
+  bool ok = true;
+  Duration took{0};
+  bool operator==(const ModelLoaded&) const = default;
+};
+// The agent has given the model's VRAM back, asked or not.
+struct ModelUnloaded {
+  GpuId gpu;
+  ModelId model;
+  bool operator==(const ModelUnloaded&) const = default;
+};
+struct GpuLost {
+  GpuId gpu;
+  bool operator==(const GpuLost&) const = default;
+};
+struct NodeLost {
+  NodeId node;
+  bool operator==(const NodeLost&) const = default;
+};
+// Sent only after the fence of every lease it had has passed. Nothing is resident on it.
+struct GpuReturned {
+  GpuId gpu;
+  bool operator==(const GpuReturned&) const = default;
+};
+struct NodeReturned {
+  NodeId node;
+  bool operator==(const NodeReturned&) const = default;
+};
+struct GpuUtilisation {
+  GpuId gpu;
+  Milli utilisation;
+  bool operator==(const GpuUtilisation&) const = default;
+};
+
+using EventBody =
+    std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutGpu, Submit, SubmitWorkflow, Cancel,
+                 CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
+                 DrainGpu, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded, ModelLoaded,
+                 ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned, GpuUtilisation>;
+
+struct Event {
+  Time now;
+  EventBody body;
+  bool operator==(const Event&) const = default;
+};
+
+}  // namespace berth::core

@@ -1,0 +1,37 @@
+// Explanation: the answer to "why is my task not running?", as values.
+//
+// `binding` lists what stands between the task and its start, as recorded by the stage that said
+// no, nearest obstacle first; it is empty exactly when the next decision starts the task. The other
+// fields place the task in the order and name who holds what it needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "core/model/reason.h"
+#include "core/model/task_states.h"
+
+namespace berth::core {
+
+// A lease that occupies what the task needs.
+struct Holder {
+  LeaseId lease;
+  GpuId gpu;
+  Mib vram;
+  Time expected_end;
+};
+
+struct Explanation {
+  TaskState state = TaskState::waiting;
+  std::vector<Reason> binding;
+  std::uint64_t ahead_in_flow = 0;     // live tasks of its flow that come first
+  std::uint64_t ahead_in_queue = 0;    // pending tasks of its queue, all flows
+  std::optional<Holder> holder;        // whose end would help first
+  std::optional<Time> expected_start;  // an estimate, when one can be made
+};
+
+}  // namespace berth::core

@@ -1,0 +1,131 @@
+// What the outside tells the core: tenants, queues, models, GPUs, policy, tasks. Plain values.
+//
+// Every limit may be absent (nullopt); the defaults here are those of a queue or tenant that was
+// only named. Validation happens at the edge, with file and line; the core asserts ranges.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "base/units.h"
+
+namespace berth::core {
+
+struct TenantSpec {
+  Milli weight{1000};                             // 10..1'000'000
+  std::optional<std::uint32_t> max_queue_size;    // live tasks that have not started
+  std::optional<std::int64_t> token_bucket_size;  // whole tokens
+  std::int64_t token_refill_rate = 100;           // tokens per second, >= 0
+  std::optional<std::int64_t> daily_token_limit;
+  Milli guaranteed_gpus{0};
+  std::optional<Milli> max_gpus;
+  bool isolated = false;  // its tasks never share a batch with another tenant's
+
+  bool operator==(const TenantSpec&) const = default;
+};
+
+struct QueueSpec {
+  ModelId model;  // none: its batches need no weights
+  std::uint32_t max_batch_size = 1;
+  Duration max_batch_wait{0};
+  bool adaptive_wait = false;  // max_batch_wait is then an upper bound; see adaptive_wait.h
+  bool refuse_late = false;    // refuse when the predicted start passes the tolerated wait
+  std::optional<Milli> max_gpus;
+  Milli min_gpus{0};           // kept free of queues that use more than their minimum
+  Duration batch_base{0};      // a of a + b·n; both zero: the tasks' expected run time counts
+  Duration batch_per_task{0};  // b
+
+  bool operator==(const QueueSpec&) const = default;
+};
+
+struct ModelSpec {
+  Mib weights{0};
+  Mib vram_per_task{0};             // for tasks that give none
+  Duration load_time = seconds(5);  // the prior; learned by GPU kind afterwards
+  Duration keep_alive = minutes(5);
+
+  bool operator==(const ModelSpec&) const = default;
+};
+
+struct GpuSpec {
+  NodeId node{0};
+  KindId kind{0};
+  Mib vram{0};
+  Milli speed{1000};  // 2000: batches take half as long; also the rate at which use is charged
+
+  bool operator==(const GpuSpec&) const = default;
+};
+
+enum class Order : std::uint8_t { fair, fifo, round_robin, cost_aware, sticky };
+enum class Packing : std::uint8_t { best_fit, first_fit, spread };
+
+struct PolicySpec {
+  Order order = Order::fair;
+  Packing packing = Packing::best_fit;
+  Milli gpu_load_threshold{850};         // a further batch joins a busy GPU up to this load
+  Milli vram_usable{900};                // part of a GPU's VRAM that is ever promised
+  Duration age_step = seconds(60);       // one point of priority is worth this much waiting
+  Duration patience = seconds(30);       // passed over for this long: overdue
+  Duration tier_patience = minutes(10);  // waited for this long: competes in tier 0
+  std::uint32_t max_holds = 4;
+  std::uint32_t starts_per_step = 64;
+  std::uint32_t max_live_tasks = 1'000'000;
+  Milli live_reserve{100};             // part of max_live_tasks kept for tenants below share
+  Milli aging_factor{100};             // cost_aware: score per second waited, in thousandths
+  Duration usage_window = minutes(5);  // cost_aware: 30 buckets
+  std::uint32_t poison_after = 3;      // like failures before a task is held
+  std::uint32_t max_infrastructure_losses = 10;
+
+  bool operator==(const PolicySpec&) const = default;
+};
+
+enum class Failure : std::uint8_t { error, out_of_memory, timeout, crash, infrastructure };
+inline constexpr std::size_t kFailureKinds = 5;
+constexpr std::uint8_t mask_of(Failure f) {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(f));
+}
+inline constexpr std::uint8_t kRetryOnAny = 0x0f;  // infrastructure loss never spends an attempt
+
+struct RetryRule {
+  std::uint8_t max_attempts = 1;
+  std::uint8_t on = kRetryOnAny;  // mask of Failure
+  Duration backoff{0};            // doubled after each attempt
+
+  bool operator==(const RetryRule&) const = default;
+};
+
+struct Dependency {
+  enum class Kind : std::uint8_t { task, signal };
+  Kind kind = Kind::task;
+  std::uint64_t id = 0;  // TaskNo or SignalId
+
+  bool operator==(const Dependency&) const = default;
+};
+
+enum class OnDependencyFailure : std::uint8_t { fail, release };
+
+struct TaskSpec {
+  TenantId tenant;
+  QueueId queue;
+  std::uint8_t tier = 0;  // 0..3, 0 first
+  std::int16_t priority = 0;
+  std::uint16_t gpus = 1;
+  Milli share{1000};  // of each GPU; 1000 = exclusive
+  Mib vram{0};        // on each GPU; 0: the model's vram_per_task
+  Duration expected_run{0};
+  Duration tolerated_wait = Duration::forever();
+  Time not_before{0};
+  std::uint32_t tokens = 1;
+  RetryRule retry;
+  GroupId group;
+  bool held = false;
+  OnDependencyFailure on_dependency_failure = OnDependencyFailure::fail;
+  std::vector<Dependency> depends_on;
+
+  bool operator==(const TaskSpec&) const = default;
+};
+
+}  // namespace berth::core

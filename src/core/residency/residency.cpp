@@ -1,0 +1,205 @@
+// See residency.h.
+#include "core/residency/residency.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::size_t kGpusTried = 8;
+
+struct Victims {
+  bool enough = false;
+  std::vector<ModelId> models;
+  Duration value{0};  // work predicted for them, at most their reload each
+};
+
+bool is_protected(const State& state, const Residence& residence, bool forced) {
+  if (residence.loading || residence.leases > 0) return true;
+  const Model& model = state.model(residence.model);
+  const bool fresh = !residence.used && residence.idle_since + model.spec.keep_alive > state.now;
+  if (fresh && model.backlog > 0) return true;
+  return model.backlog > 0 && !forced;
+}
+
+// The cheapest set that makes room for `need` on this GPU, taken by value per byte.
+Victims choose_victims(const State& state, GpuId id, Mib need, bool forced) {
+  const Gpu& gpu = state.gpu(id);
+  struct Candidate {
+    ModelId model;
+    std::int64_t value_ns;
+    std::int64_t weights;
+  };
+  std::vector<Candidate> candidates;
+  for (const Residence& residence : gpu.residences) {
+    if (is_protected(state, residence, forced)) continue;
+    const Model& model = state.model(residence.model);
+    const std::int64_t value =
+        std::min(predicted_work(state, residence.model).ns, predict_load(model, gpu.spec.kind).ns);
+    candidates.push_back({residence.model, value, residence.weights.value});
+  }
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    const Wide left = static_cast<Wide>(a.value_ns) * std::max<std::int64_t>(1, b.weights);
+    const Wide right = static_cast<Wide>(b.value_ns) * std::max<std::int64_t>(1, a.weights);
+    return left != right ? left < right : a.model < b.model;
+  });
+  Victims victims;
+  Mib free = free_vram(gpu);
+  for (const Candidate& candidate : candidates) {
+    if (free >= need) break;
+    free += Mib{candidate.weights};
+    victims.models.push_back(candidate.model);
+    victims.value = victims.value + Duration{candidate.value_ns};
+  }
+  victims.enough = free >= need;
+  return victims;
+}
+
+Mib need_of(const State& state, const Queue& queue) {
+  const TaskRow& head = state.tasks.row(queue.leader_slot);
+  return state.model(queue.spec.model).spec.weights + Mib{head.vram};
+}
+
+// A load that failed is tried again after a pause that doubles, from one second to five minutes.
+void retry_load_later(State& state, const Model& model, GpuId gpu) {
+  const std::int64_t doublings = std::min<std::int64_t>(model.failed_loads - 1, 9);
+  const Duration pause = std::min(Duration{seconds(1).ns << doublings}, minutes(5));
+  const Time at = state.now + pause;
+  for (const QueueId queue : model.queues) {
+    if (!state.queue(queue).ready) continue;
+    decline_load(state,
+                 {queue, at, {ReasonCode::load_failed, model.failed_loads, 0, gpu.value, at}});
+  }
+}
+
+}  // namespace
+
+LoadPlan plan_load(const State& state, QueueId id, bool forced) {
+  const Queue& queue = state.queue(id);
+  const ModelId model = queue.spec.model;
+  const Mib need = need_of(state, queue);
+  const Milli share{state.tasks.row(queue.leader_slot).share};
+  const Milli threshold = state.policy.gpu_load_threshold;
+  const auto lacks_it = [&](GpuId gpu) { return find_residence(state.gpu(gpu), model) == nullptr; };
+
+  for (const GpuId gpu : state.free_fit.candidates(need, share, threshold, kGpusTried)) {
+    if (lacks_it(gpu)) return {gpu, {}, {}};
+  }
+  LoadPlan best;
+  Duration least = Duration::forever();
+  for (const GpuId gpu : state.reclaim_fit.candidates(need, share, threshold, kGpusTried)) {
+    if (!lacks_it(gpu)) continue;
+    Victims victims = choose_victims(state, gpu, need, forced);
+    if (!victims.enough || victims.value >= least) continue;
+    least = victims.value;
+    best = {gpu, std::move(victims.models), {}};
+  }
+  if (!best) {
+    const auto most = state.reclaim_fit.most(share, threshold);
+    return {{},
+            {},
+            {ReasonCode::model_not_loaded, need.value, most ? most->value : 0, Reason::kNoSubject,
+             Time::never()}};
+  }
+  const Duration load = predict_load(state.model(model), state.gpu(best.gpu).spec.kind);
+  const Duration worth = predicted_work(state, model);
+  if (forced || least.ns == 0 || worth >= load + least) return best;
+  return {{},
+          {},
+          {ReasonCode::load_not_worth, (load + least).ns, worth.ns, best.gpu.value,
+           state.now + state.policy.patience}};
+}
+
+LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
+  const Queue& queue = state.queue(id);
+  if (find_residence(state.gpu(gpu), queue.spec.model) != nullptr) return {};
+  Victims victims = choose_victims(state, gpu, need_of(state, queue), true);
+  if (!victims.enough) return {};
+  return {gpu, std::move(victims.models), {}};
+}
+
+std::int64_t load_charge(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  const TaskRow& head = state.tasks.row(queue.leader_slot);
+  const Duration load = state.model(queue.spec.model).spec.load_time;
+  return over_weight(state.tenant(head.tenant), scale(load.ns, head.share, 1'000'000));
+}
+
+void begin_load(State& state, const LoadModel& load) {
+  add_residence(state, load.gpu, load.model, true);
+  Model& model = state.model(load.model);
+  ++model.loads;
+  refresh_gpu(state, load.gpu);
+  refresh_queues_of(state, load.model);
+}
+
+void evict(State& state, const EvictModel& eviction) {
+  remove_residence(state, eviction.gpu, eviction.model);
+  ++state.model(eviction.model).evictions;
+  refresh_gpu(state, eviction.gpu);
+  refresh_queues_of(state, eviction.model);
+}
+
+void finish_load(State& state, const ModelLoaded& loaded) {
+  if (!state.has(loaded.gpu) || !state.has(loaded.model)) return;
+  Gpu& gpu = state.gpu(loaded.gpu);
+  Model& model = state.model(loaded.model);
+  if (!gpu.up) return;
+  const Residence* residence = find_residence(gpu, loaded.model);
+  if (residence != nullptr && !residence->loading) return;  // a duplicate
+  if (residence == nullptr) {
+    // Already there when the agent came: taken over if it fits what is promised.
+    if (!loaded.ok || model.spec.weights > free_vram(gpu)) return;
+    add_residence(state, loaded.gpu, loaded.model, false);
+  } else {
+    remove_residence(state, loaded.gpu, loaded.model);
+    model.failed_loads = loaded.ok ? 0 : model.failed_loads + 1;
+    if (loaded.ok) {
+      add_residence(state, loaded.gpu, loaded.model, false).owed = loaded.took;
+      model.load_times[gpu.spec.kind].add(loaded.took);
+    } else {
+      retry_load_later(state, model, loaded.gpu);
+    }
+  }
+  arm_keep_alive(state, loaded.gpu);
+  refresh_gpu(state, loaded.gpu);
+  refresh_queues_of(state, loaded.model);
+}
+
+void note_unloaded(State& state, const ModelUnloaded& unloaded) {
+  if (!state.has(unloaded.gpu) || !state.has(unloaded.model)) return;
+  const Residence* residence = find_residence(state.gpu(unloaded.gpu), unloaded.model);
+  if (residence == nullptr || residence->loading || residence->leases > 0) return;
+  remove_residence(state, unloaded.gpu, unloaded.model);
+  refresh_gpu(state, unloaded.gpu);
+  refresh_queues_of(state, unloaded.model);
+  wake_declined(state);
+}
+
+void decline_load(State& state, const QueuePassedOver& passed) {
+  Queue& queue = state.queue(passed.queue);
+  queue.declined_at = std::max<std::uint32_t>(1, queue.pending);
+  queue.declined = passed.reason;
+  state.declined.insert(passed.queue);
+  if (passed.due < queue.due) {
+    clear_due(state, passed.queue);
+    queue.due = passed.due;
+    state.timers.set(TimerKind::patience, passed.queue.value, passed.queue.value, passed.due);
+  }
+  refresh_queue(state, passed.queue);
+}
+
+std::vector<ModelId> idle_too_long(const State& state, GpuId id) {
+  std::vector<ModelId> models;
+  for (const Residence& residence : state.gpu(id).residences) {
+    const Model& model = state.model(residence.model);
+    if (residence.loading || residence.leases > 0 || model.backlog > 0) continue;
+    if (residence.idle_since + model.spec.keep_alive <= state.now)
+      models.push_back(residence.model);
+  }
+  return models;
+}
+
+}  // namespace berth::core

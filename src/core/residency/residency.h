@@ -1,0 +1,43 @@
+// Residency: which model is loaded where, and which idle one makes room.
+//
+// A load reserves its VRAM at once; loads run beside batches and beside each other. A model that a
+// batch uses, that is loading, or that was loaded and has not served yet is never evicted; one with
+// work waiting only for overdue work. Among the rest the victim is the least value per byte, where
+// value is the work predicted for it while it would be kept, and a load that evicts must bring more
+// than it destroys. Work inspected per decision is bounded: kGpusTried candidates.
+#pragma once
+
+#include <vector>
+
+#include "core/action.h"
+#include "core/event.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+
+struct LoadPlan {
+  GpuId gpu;                     // none: not now
+  std::vector<ModelId> victims;  // evicted first
+  Reason reason;                 // why not
+  explicit operator bool() const { return static_cast<bool>(gpu); }
+};
+
+// Where to load the model of this queue for its head. `forced`: the queue is overdue.
+LoadPlan plan_load(const State& state, QueueId queue, bool forced);
+// The same on one given GPU, which is held for the queue.
+LoadPlan plan_load_on(const State& state, QueueId queue, GpuId gpu);
+
+// What the load would be charged, in the unit of the tenants' counter of the queue's leader.
+std::int64_t load_charge(const State& state, QueueId queue);
+
+void begin_load(State& state, const LoadModel& load);
+void evict(State& state, const EvictModel& eviction);
+// Reports of agents. A model may also appear or vanish unasked.
+void finish_load(State& state, const ModelLoaded& loaded);
+void note_unloaded(State& state, const ModelUnloaded& unloaded);
+// The queue's load was found not worth it; it is asked again when due or when it has doubled.
+void decline_load(State& state, const QueuePassedOver& passed);
+// Models of this GPU whose keep-alive has passed with no work waiting.
+std::vector<ModelId> idle_too_long(const State& state, GpuId gpu);
+
+}  // namespace berth::core

@@ -1,0 +1,183 @@
+// Tenants, queues, models, GPUs and leases as the core keeps them: the spec, counters that follow
+// from the tables, what was learned, and where the thing stands in the indexes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/indexed_heap.h"
+#include "base/time.h"
+#include "base/units.h"
+#include "core/model/reason.h"
+#include "core/model/specs.h"
+#include "core/state/fit_index.h"
+#include "core/state/learned.h"
+#include "core/state/order_key.h"
+
+namespace berth::core {
+
+inline constexpr std::size_t kUsageBuckets = 30;
+
+// GPU-time of the last usage_window, in 30 buckets; only `cost_aware` reads it.
+struct UsageWindow {
+  std::array<std::int64_t, kUsageBuckets> bucket_us{};
+  std::int64_t sum_us = 0;
+  std::int64_t epoch = 0;  // number of the newest bucket: now / bucket width
+  bool operator==(const UsageWindow&) const = default;
+};
+
+struct Tenant {
+  TenantSpec spec;
+  bool paused = false;
+  // Fairness. V: charged GPU-microseconds over weight; it never falls.
+  std::int64_t v_us = 0;
+  std::int64_t credit_us = 0;   // refunds, set against the next charges, in V's unit
+  std::int64_t charged_us = 0;  // the ledger: what was charged, net of refunds, before weighting
+  Milli in_use;
+  UsageWindow usage;
+  // Admission.
+  std::int64_t token_nano = 0;  // level of the bucket, in 1e-9 tokens
+  Time token_at{0};             // when the level was true
+  std::int64_t tokens_today = 0;
+  std::uint32_t queued = 0;  // live tasks that have not started
+  std::uint32_t live = 0;
+  std::uint32_t pending = 0;
+  // Index.
+  std::vector<std::uint32_t> flows;
+  std::uint32_t first_led = UINT32_MAX;  // list of queues whose best flow is this tenant's
+};
+
+// Where a ready queue waits for service.
+enum class Bench : std::uint8_t {
+  none,   // not ready, or nothing can be done for it now
+  hot,    // its model is resident where the head fits
+  shape,  // needs no model: in the index of its head's shape
+  cold,   // needs a load
+};
+
+// The shape of work without a model: queues whose heads have one shape differ only in VRAM.
+struct ShapeClass {
+  std::uint16_t gpus = 1;
+  std::uint16_t share = 1000;
+  auto operator<=>(const ShapeClass&) const = default;
+};
+
+struct Oldest {
+  std::int64_t eligible_ns = 0;
+  std::uint32_t flow = 0;
+  auto operator<=>(const Oldest&) const = default;
+};
+
+struct Queue {
+  QueueSpec spec;
+  bool paused = false;
+  std::uint32_t pending = 0;
+  std::int64_t pending_work_us = 0;  // expected run times of what is pending
+  Milli in_use;
+  Time flushed_at{INT64_MIN};  // what was pending then starts without waiting
+  std::int64_t turn = 0;       // round_robin: when it last joined the rotation
+  // Learned.
+  BatchTimeSketch batch_time;
+  ArrivalSketch arrivals;
+  Duration wait{0};  // the batch wait in force
+  // Patience.
+  Time due = Time::never();  // set when first passed over; overdue from then on
+  bool overdue = false;
+  std::uint32_t declined_at = 0;  // pending tasks when its load was last found not worth it
+  Reason declined;                // why
+  std::vector<GpuId> holds;
+  // Counters for people.
+  std::uint64_t batches = 0;
+  // Index. The flow heaps hold lower bounds below the top; the top is exact.
+  IndexedHeap<OrderKey> flows;
+  IndexedHeap<Oldest> oldest;
+  std::uint32_t leader_flow = UINT32_MAX;  // best flow; none: nothing may start
+  std::uint32_t leader_slot = UINT32_MAX;  // its head task
+  std::uint32_t led_prev = UINT32_MAX;     // list of its leader's tenant
+  std::uint32_t led_next = UINT32_MAX;
+  bool ready = false;
+  OrderKey key;  // exact while ready
+  Bench bench = Bench::none;
+  ShapeClass bench_shape;  // with bench shape or cold: which index, and where
+  std::int64_t bench_need = 0;
+};
+
+struct Model {
+  ModelSpec spec;
+  std::vector<QueueId> queues;  // ascending
+  FitIndex fit;                 // GPUs that hold it and may take a batch now
+  std::uint32_t resident = 0;
+  std::uint32_t loading = 0;
+  std::uint32_t backlog = 0;  // pending tasks of its queues
+  ArrivalSketch arrivals;
+  std::map<KindId, MeanSketch> load_times;  // learned by GPU kind
+  std::uint32_t failed_loads = 0;           // in a row
+  std::uint64_t loads = 0;
+  std::uint64_t evictions = 0;
+  Duration resident_time{0};   // of ended residences
+  Duration computing_time{0};  // of ended leases
+};
+
+// A model on a GPU.
+struct Residence {
+  ModelId model;
+  Mib weights;  // as they were when it was loaded
+  bool loading = false;
+  bool used = false;         // has served a batch since it was loaded
+  std::uint32_t leases = 0;  // batches that use it now
+  Time since{0};             // loading or resident since
+  Time idle_since{0};
+  Duration owed{0};  // load time that its first batch will pay for
+};
+
+struct Gpu {
+  GpuSpec spec;
+  Mib usable;
+  bool up = true;
+  bool draining = false;
+  Mib leased;        // by batches, beside weights
+  Mib weights;       // resident or loading
+  Mib weights_busy;  // the part that is loading or used by a batch
+  Milli shares;
+  Milli reported;
+  QueueId held_for;
+  std::vector<std::uint32_t> leases;  // slots
+  std::vector<Residence> residences;  // by model, ascending
+  // Index: how it stands in the fit indexes; not startable: in none.
+  bool indexed = false;
+  FitIndex::Entry free_entry;
+  FitIndex::Entry reclaim_entry;
+};
+
+struct LeaseTask {
+  TaskNo task;
+  std::uint32_t slot = UINT32_MAX;
+  TenantId tenant;
+  bool live = true;       // false: ended before its lease
+  std::int64_t part = 1;  // its part of what the batch is charged
+  std::int64_t charged_us = 0;
+  Milli use;  // its part of the batch's share
+};
+
+struct Lease {
+  LeaseId id;
+  QueueId queue;
+  ModelId model;
+  Milli share;
+  Mib vram;
+  std::vector<GpuId> gpus;
+  std::vector<LeaseTask> tasks;
+  std::uint32_t live = 0;
+  bool running = false;
+  Time started{0};
+  Duration expected{0};
+  Duration charged{0};       // run time paid for so far
+  std::int64_t rate = 0;     // charged GPU-microseconds per 1000 microseconds of run time
+  std::int64_t load_us = 0;  // the load it paid for, in charged GPU-microseconds
+  std::int64_t parts = 0;    // sum over tasks
+};
+
+}  // namespace berth::core

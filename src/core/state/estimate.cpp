@@ -1,0 +1,58 @@
+// Estimates from specs and from what was learned. Integers in, integers out. See state.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+
+Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed) {
+  Duration at_speed_one = longest;
+  if (queue.batch_time.known()) {
+    at_speed_one = queue.batch_time.predict(n);
+  } else if (queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0) {
+    at_speed_one = Duration{queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * n};
+  }
+  return Duration{scale(at_speed_one.ns, 1000, speed.value)};
+}
+
+Duration predict_load(const Model& model, KindId kind) {
+  const auto it = model.load_times.find(kind);
+  return it == model.load_times.end() ? model.spec.load_time
+                                      : it->second.or_else(model.spec.load_time);
+}
+
+std::int64_t cost_us(std::int64_t rate, Duration ran) { return scale(ran.ns, rate, 1'000'000); }
+
+std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share,
+                         Mib vram) {
+  std::int64_t rate = 0;
+  for (const GpuId id : gpus) {
+    const Gpu& gpu = state.gpu(id);
+    const std::int64_t vram_part = scale(vram.value, 1000, gpu.usable.value);
+    const std::int64_t dominant = std::clamp<std::int64_t>(vram_part, share.value, 1000);
+    rate += scale(dominant, gpu.spec.speed.value, 1000);
+  }
+  return std::max<std::int64_t>(1, rate);
+}
+
+Duration predicted_work(const State& state, ModelId id) {
+  const Model& model = state.model(id);
+  const Duration gap = model.arrivals.gap(state.now);
+  const std::int64_t keep = std::min(model.spec.keep_alive.ns, minutes(60).ns);
+  const std::int64_t arrivals =
+      gap == Duration::forever() ? 0 : keep / std::max<std::int64_t>(1, gap.ns);
+  const std::int64_t tasks = model.backlog + arrivals;
+  if (tasks == 0 || model.queues.empty()) return Duration{0};
+  const Queue& queue = state.queue(model.queues.front());
+  const std::int64_t size = std::clamp<std::int64_t>(tasks, 1, queue.spec.max_batch_size);
+  const Duration mean{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
+  const Duration batch = predict_batch(queue, size, mean, kWholeGpu);
+  return Duration{scale(batch.ns, tasks, size)};
+}
+
+std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us) {
+  return scale(amount_us, 1000, tenant.spec.weight.value);
+}
+
+}  // namespace berth::core

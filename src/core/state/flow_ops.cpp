@@ -1,0 +1,247 @@
+// Primitives over flows and tenants. See state.h.
+#include <algorithm>
+#include <bit>
+
+#include "base/assert.h"
+#include "core/state/flow_cursor.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::uint32_t kTombstonesTolerated = 64;
+
+// The front of a lane: the older of the FIFO's first record and the first returned task.
+std::uint32_t front_of(const State& state, const Lane& lane) {
+  if (lane.live == 0) return lane.returned.empty() ? kNoSlot : lane.returned.begin()->slot;
+  const std::uint32_t slot = state.flows.pool().front(lane.fifo).slot;
+  if (lane.returned.empty()) return slot;
+  const TaskRow& row = state.tasks.row(slot);
+  const ReturnedTask& returned = *lane.returned.begin();
+  return returned < ReturnedTask{row.eligible, row.no, slot} ? returned.slot : slot;
+}
+
+// Drops tombstones from the front and, when they outnumber the living, everywhere.
+void tidy_lane(State& state, Lane& lane) {
+  ChunkPool& pool = state.flows.pool();
+  const auto is_stale = [&](const FifoRecord& record) {
+    return state.tasks.row(record.slot).stamp != record.stamp;
+  };
+  while (lane.fifo.size > 0 && is_stale(pool.front(lane.fifo)))
+    pool.pop_front(lane.fifo);
+  if (lane.fifo.size <= 2 * lane.live + kTombstonesTolerated) return;
+  for (std::uint32_t left = lane.fifo.size; left > 0; --left) {
+    const FifoRecord record = pool.front(lane.fifo);
+    pool.pop_front(lane.fifo);
+    if (!is_stale(record)) pool.push_back(lane.fifo, record);
+  }
+}
+
+Duration usage_bucket(const State& state) {
+  return Duration{
+      std::max<std::int64_t>(1, state.policy.usage_window.ns / std::int64_t{kUsageBuckets})};
+}
+
+Time oldest_of(const State& state, const Flow& flow) {
+  Time oldest = Time::never();
+  for (const Lane& lane : flow.lanes) {
+    const std::uint32_t front = front_of(state, lane);
+    if (front != kNoSlot) oldest = std::min(oldest, state.tasks.row(front).eligible);
+  }
+  return oldest;
+}
+
+}  // namespace
+
+std::int64_t head_key(const State& state, const TaskRow& row) {
+  return saturating_add(row.eligible.ns, -row.priority * state.policy.age_step.ns);
+}
+
+std::uint8_t cost_class(const TaskRow& row) {
+  const auto us = static_cast<std::uint64_t>(row.expected_run.ns / 1000) * row.gpus * row.share;
+  return static_cast<std::uint8_t>(std::bit_width(us / 1000));
+}
+
+std::uint32_t head_of(const State& state, const Flow& flow) {
+  if (flow.lanes.size() == 1) return front_of(state, flow.lanes.front());
+  std::uint32_t best = kNoSlot;
+  OrderKey least;
+  for (const Lane& lane : flow.lanes) {
+    const std::uint32_t front = front_of(state, lane);
+    if (front == kNoSlot) continue;
+    const OrderKey key = state.rule->flow_key(state, flow, state.tasks.row(front));
+    if (best == kNoSlot || key < least) {
+      best = front;
+      least = key;
+    }
+  }
+  return best;
+}
+
+bool put_in_flow(State& state, std::uint32_t slot) {
+  TaskRow& row = state.tasks.row(slot);
+  ASSERT(row.state == TaskState::pending);
+  if (row.flow == kNoSlot) {
+    row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue);
+    if (state.flows.flow(row.flow).lanes.empty()) {
+      state.tenant(row.tenant).flows.push_back(row.flow);
+    }
+  }
+  Flow& flow = state.flows.flow(row.flow);
+  const std::uint8_t klass = state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
+  Lane& lane = FlowTable::lane_for(flow, row.priority, klass);
+  const bool in_order = lane.fifo.size == 0 ||
+                        std::tie(lane.last_eligible, lane.last_no) < std::tie(row.eligible, row.no);
+  if (in_order) {
+    state.flows.pool().push_back(lane.fifo, {slot, row.stamp});
+    ++lane.live;
+    lane.last_eligible = row.eligible;
+    lane.last_no = row.no;
+  } else {
+    lane.returned.insert({row.eligible, row.no, slot});
+  }
+  ++flow.live;
+  ++state.tenant(row.tenant).pending;
+  Queue& queue = state.queue(row.queue);
+  ++queue.pending;
+  queue.pending_work_us += row.expected_run.ns / 1000;
+  if (queue.spec.model) ++state.model(queue.spec.model).backlog;
+  return !in_order || flow.live == 1 || flow.lanes.size() > 1;
+}
+
+void enter_flow(State& state, std::uint32_t slot) {
+  const TaskRow& row = state.tasks.row(slot);
+  Tenant& tenant = state.tenant(row.tenant);
+  Queue& queue = state.queue(row.queue);
+  // A tenant that wakes does not cash in the time it asked for nothing.
+  if (tenant.pending == 0) tenant.v_us = std::max(tenant.v_us, state.v_last_pick);
+  if (queue.pending == 0) queue.turn = state.next_turn++;
+
+  // Behind others in the only lane it changes no head; in a ready queue it changes no readiness.
+  const bool head_may_change = put_in_flow(state, slot);
+  if (head_may_change) refresh_flow(state, row.flow);
+  if (head_may_change || !queue.ready || queue.bench == Bench::none ||
+      state.rule->key_follows_queue) {
+    refresh_queue(state, row.queue);
+  }
+}
+
+void leave_flow(State& state, std::uint32_t slot) {
+  TaskRow& row = state.tasks.row(slot);
+  Flow& flow = state.flows.flow(row.flow);
+  const std::uint8_t klass = state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
+  Lane& lane = FlowTable::lane_for(flow, row.priority, klass);
+  if (lane.returned.erase({row.eligible, row.no, slot}) == 0) {
+    ASSERT(lane.live > 0);
+    --lane.live;
+    ++row.stamp;
+    tidy_lane(state, lane);
+  }
+  --flow.live;
+  --state.tenant(row.tenant).pending;
+  Queue& queue = state.queue(row.queue);
+  --queue.pending;
+  queue.pending_work_us -= row.expected_run.ns / 1000;
+  if (queue.spec.model) --state.model(queue.spec.model).backlog;
+}
+
+bool tenant_allows(const State& state, const TaskRow& head) {
+  const Tenant& tenant = state.tenant(head.tenant);
+  if (tenant.paused) return false;
+  if (!tenant.spec.max_gpus) return true;
+  return tenant.in_use.value + head.share * head.gpus <= tenant.spec.max_gpus->value;
+}
+
+void refresh_flow(State& state, std::uint32_t flow_id) {
+  Flow& flow = state.flows.flow(flow_id);
+  Queue& queue = state.queue(flow.queue);
+  const std::uint32_t head_slot = flow.live == 0 ? kNoSlot : head_of(state, flow);
+  if (head_slot == kNoSlot) {
+    flow.crossed = false;
+    queue.flows.erase(state.flow_positions, flow_id);
+    queue.oldest.erase(state.oldest_positions, flow_id);
+    if (flow.tier > 0) state.timers.clear(TimerKind::tier, flow_id);
+    return;
+  }
+  const TaskRow& head = state.tasks.row(head_slot);
+  if (flow.tier > 0) {
+    const Time crosses = head.eligible + state.policy.tier_patience;
+    flow.crossed = crosses <= state.now;
+    const std::uint64_t id = static_cast<std::uint64_t>(flow.queue.value) << 34 |
+                             static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
+    state.timers.set(TimerKind::tier, flow_id, id, flow.crossed ? Time::never() : crosses);
+  }
+  queue.oldest.put(state.oldest_positions, flow_id, {oldest_of(state, flow).ns, flow_id});
+  if (tenant_allows(state, head)) {
+    queue.flows.put(state.flow_positions, flow_id, state.rule->flow_key(state, flow, head));
+  } else {
+    queue.flows.erase(state.flow_positions, flow_id);
+  }
+}
+
+void refresh_tenant(State& state, TenantId tenant) {
+  for (const std::uint32_t flow : state.tenant(tenant).flows) {
+    if (state.flows.flow(flow).live == 0) continue;
+    refresh_flow(state, flow);
+    refresh_queue(state, state.flows.flow(flow).queue);
+  }
+}
+
+void roll_usage(State& state, TenantId id) {
+  UsageWindow& usage = state.tenant(id).usage;
+  const std::int64_t epoch = state.now.ns / usage_bucket(state).ns;
+  const std::int64_t passed = std::min<std::int64_t>(epoch - usage.epoch, kUsageBuckets);
+  for (std::int64_t i = 1; i <= passed; ++i) {
+    auto& bucket = usage.bucket_us[static_cast<std::size_t>(epoch - passed + i) % kUsageBuckets];
+    usage.sum_us -= bucket;
+    bucket = 0;
+  }
+  usage.epoch = std::max(epoch, usage.epoch);
+}
+
+void arm_usage_timer(State& state, TenantId id) {
+  const UsageWindow& usage = state.tenant(id).usage;
+  const Time rolls = Time{(usage.epoch + 1) * usage_bucket(state).ns};
+  state.timers.set(TimerKind::usage, id.value, id.value, usage.sum_us > 0 ? rolls : Time::never());
+}
+
+void charge(State& state, TenantId id, std::int64_t amount_us) {
+  Tenant& tenant = state.tenant(id);
+  tenant.charged_us += amount_us;
+  std::int64_t due = over_weight(tenant, amount_us);
+  const std::int64_t paid = std::min(due, tenant.credit_us);
+  tenant.credit_us -= paid;
+  due -= paid;
+  tenant.v_us = saturating_add(tenant.v_us, due);
+  if (state.rule->key_follows_usage) {
+    roll_usage(state, id);
+    UsageWindow& usage = tenant.usage;
+    usage.bucket_us[static_cast<std::size_t>(usage.epoch) % kUsageBuckets] += amount_us;
+    usage.sum_us += amount_us;
+    arm_usage_timer(state, id);
+  }
+  // Only where it leads does its rise change who is best.
+  std::uint32_t led = tenant.first_led;
+  while (led != UINT32_MAX) {
+    const std::uint32_t next = state.queues[led].led_next;
+    refresh_queue(state, QueueId{led});
+    led = next;
+  }
+}
+
+void refund(State& state, TenantId id, std::int64_t amount_us) {
+  Tenant& tenant = state.tenant(id);
+  tenant.charged_us -= amount_us;
+  tenant.credit_us = saturating_add(tenant.credit_us, over_weight(tenant, amount_us));
+}
+
+void change_in_use(State& state, TenantId id, Milli change) {
+  Tenant& tenant = state.tenant(id);
+  const bool was_over = tenant.in_use >= tenant.spec.guaranteed_gpus;
+  tenant.in_use += change;
+  ASSERT(tenant.in_use.value >= 0);
+  const bool is_over = tenant.in_use >= tenant.spec.guaranteed_gpus;
+  if (was_over != is_over || tenant.spec.max_gpus) refresh_tenant(state, id);
+}
+
+}  // namespace berth::core

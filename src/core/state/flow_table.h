@@ -1,0 +1,79 @@
+// Flows: (tier, tenant, queue), the unit that competes for service, and the FIFOs inside it.
+//
+// A flow keeps its pending tasks in lanes. Inside a lane the order of arrival is the order of
+// service, so only lane heads compete; a lane is one priority (and, for orders that weigh the cost
+// of a task, one cost class). Tasks that come back to their old place after an infrastructure loss
+// stand in a sorted list beside the lane's FIFO; which of the two a task is in never matters.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "base/chunk_fifo.h"
+#include "base/flat_map.h"
+#include "base/ids.h"
+#include "base/time.h"
+#include "core/state/order_key.h"
+#include "core/state/task_table.h"
+
+namespace berth::core {
+
+// A task that keeps an older place in its lane.
+struct ReturnedTask {
+  Time eligible;
+  TaskNo no;
+  std::uint32_t slot = kNoSlot;
+  auto operator<=>(const ReturnedTask& other) const {
+    return std::tie(eligible, no) <=> std::tie(other.eligible, other.no);
+  }
+  bool operator==(const ReturnedTask& other) const { return no == other.no; }
+};
+
+// Tasks by (eligible, number): most in the FIFO, those that came back out of order beside it.
+struct Lane {
+  std::int16_t priority = 0;
+  std::uint8_t cost_class = 0;
+  Fifo fifo;               // its front record is never a tombstone
+  std::uint32_t live = 0;  // records of the FIFO that are not tombstones
+  Time last_eligible{INT64_MIN};
+  TaskNo last_no;  // of the record pushed last
+  std::set<ReturnedTask> returned;
+};
+
+struct Flow {
+  TenantId tenant;
+  QueueId queue;
+  std::uint8_t tier = 0;
+  bool crossed = false;  // its head waited past tier_patience: competes in tier 0
+  std::uint32_t live = 0;
+  std::vector<Lane> lanes;  // by priority descending, then cost class
+};
+
+class FlowTable {
+ public:
+  // The flow's number; made on first use, never removed.
+  std::uint32_t find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue);
+  // kNoSlot: does not exist.
+  std::uint32_t find(std::uint8_t tier, TenantId tenant, QueueId queue) const;
+
+  Flow& flow(std::uint32_t id) { return flows_[id]; }
+  const Flow& flow(std::uint32_t id) const { return flows_[id]; }
+  std::size_t size() const { return flows_.size(); }
+
+  // The lane for this priority and cost class, made on first use.
+  static Lane& lane_for(Flow& flow, std::int16_t priority, std::uint8_t cost_class);
+
+  ChunkPool& pool() { return pool_; }
+  const ChunkPool& pool() const { return pool_; }
+  std::size_t bytes() const;
+
+ private:
+  PagedVector<Flow, 256> flows_;
+  FlatMap64 index_;  // queue << 34 | tenant << 2 | tier
+  ChunkPool pool_;
+};
+
+}  // namespace berth::core

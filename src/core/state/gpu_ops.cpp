@@ -1,0 +1,145 @@
+// Primitives over GPUs and the models resident on them. See state.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+namespace {
+
+auto position_of(auto& residences, ModelId model) {
+  return std::lower_bound(residences.begin(), residences.end(), model,
+                          [](const Residence& r, ModelId m) { return r.model < m; });
+}
+
+void leave_indexes(State& state, GpuId id) {
+  Gpu& gpu = state.gpu(id);
+  if (!gpu.indexed) return;
+  state.free_fit.erase(id, gpu.free_entry);
+  state.reclaim_fit.erase(id, gpu.reclaim_entry);
+  for (const Residence& residence : gpu.residences) {
+    if (!residence.loading) state.model(residence.model).fit.erase(id, gpu.free_entry);
+  }
+  gpu.indexed = false;
+}
+
+}  // namespace
+
+Mib free_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weights; }
+
+Mib reclaimable_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weights_busy; }
+
+Milli load_of(const Gpu& gpu) { return std::max(gpu.shares, gpu.reported); }
+
+bool compute_allows(const State& state, const Gpu& gpu, Milli share) {
+  return gpu.leases.empty() || load_of(gpu) + share <= state.policy.gpu_load_threshold;
+}
+
+void refresh_gpu(State& state, GpuId id) {
+  Gpu& gpu = state.gpu(id);
+  ASSERT(free_vram(gpu).value >= 0 || gpu.leases.empty());
+  leave_indexes(state, id);
+  const bool idle = gpu.leases.empty();
+  const bool startable = gpu.up && !gpu.draining && !gpu.held_for && free_vram(gpu).value >= 0 &&
+                         (idle || load_of(gpu) < state.policy.gpu_load_threshold);
+  if (startable) {
+    const Milli load = idle ? Milli{0} : load_of(gpu);
+    gpu.free_entry = {free_vram(gpu), idle, load};
+    gpu.reclaim_entry = {reclaimable_vram(gpu), idle, load};
+    state.free_fit.insert(id, gpu.free_entry);
+    state.reclaim_fit.insert(id, gpu.reclaim_entry);
+    for (const Residence& residence : gpu.residences) {
+      if (!residence.loading) state.model(residence.model).fit.insert(id, gpu.free_entry);
+    }
+    gpu.indexed = true;
+  }
+  for (const Residence& residence : gpu.residences)
+    refresh_queues_of(state, residence.model);
+}
+
+Residence* find_residence(Gpu& gpu, ModelId model) {
+  const auto it = position_of(gpu.residences, model);
+  return it != gpu.residences.end() && it->model == model ? &*it : nullptr;
+}
+
+const Residence* find_residence(const Gpu& gpu, ModelId model) {
+  const auto it = position_of(gpu.residences, model);
+  return it != gpu.residences.end() && it->model == model ? &*it : nullptr;
+}
+
+Residence& add_residence(State& state, GpuId id, ModelId model, bool loading) {
+  leave_indexes(state, id);
+  Gpu& gpu = state.gpu(id);
+  ASSERT(find_residence(gpu, model) == nullptr);
+  const auto at = gpu.residences.insert(position_of(gpu.residences, model), Residence{});
+  at->model = model;
+  at->loading = loading;
+  at->since = at->idle_since = state.now;
+  at->weights = state.model(model).spec.weights;
+  gpu.weights += at->weights;
+  if (loading) {
+    gpu.weights_busy += at->weights;
+    ++state.model(model).loading;
+  } else {
+    ++state.model(model).resident;
+  }
+  return *at;
+}
+
+void remove_residence(State& state, GpuId id, ModelId model) {
+  leave_indexes(state, id);
+  Gpu& gpu = state.gpu(id);
+  const auto at = position_of(gpu.residences, model);
+  ASSERT(at != gpu.residences.end() && at->model == model);
+  ASSERT(at->leases == 0 || !gpu.up);
+  Model& owner = state.model(model);
+  gpu.weights -= at->weights;
+  if (at->loading || at->leases > 0) gpu.weights_busy -= at->weights;
+  if (at->loading) {
+    --owner.loading;
+  } else {
+    --owner.resident;
+    owner.resident_time = owner.resident_time + (state.now - at->since);
+  }
+  gpu.residences.erase(at);
+}
+
+void set_gpu_flags(State& state, GpuId id, bool up, bool draining) {
+  Gpu& gpu = state.gpu(id);
+  state.gpus_accepting -= gpu.up && !gpu.draining ? 1 : 0;
+  gpu.up = up;
+  gpu.draining = draining;
+  state.gpus_accepting += gpu.up && !gpu.draining ? 1 : 0;
+}
+
+void hold_gpu(State& state, GpuId id, QueueId queue) {
+  ASSERT(!state.gpu(id).held_for);
+  state.gpu(id).held_for = queue;
+  state.queue(queue).holds.push_back(id);
+  state.holding.insert(queue);
+  refresh_gpu(state, id);
+}
+
+void release_hold(State& state, GpuId id) {
+  const QueueId holder = state.gpu(id).held_for;
+  ASSERT(holder);
+  state.gpu(id).held_for = QueueId::none();
+  std::erase(state.queue(holder).holds, id);
+  if (state.queue(holder).holds.empty()) state.holding.erase(holder);
+  refresh_gpu(state, id);
+}
+
+void arm_keep_alive(State& state, GpuId id) {
+  Time due = Time::never();
+  for (const Residence& residence : state.gpu(id).residences) {
+    if (residence.loading || residence.leases > 0) continue;
+    const Duration keep = state.model(residence.model).spec.keep_alive;
+    if (keep == Duration::forever()) continue;
+    const Time ends = residence.idle_since + keep;
+    // One that is past it but still wanted is looked at again a keep-alive later.
+    due = std::min(due, ends > state.now ? ends : state.now + keep);
+  }
+  state.timers.set(TimerKind::keep_alive, id.value, id.value, due);
+}
+
+}  // namespace berth::core

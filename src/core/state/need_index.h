@@ -1,0 +1,56 @@
+// NeedIndex: queues by what their head needs; answers "the first in order that needs at most x".
+//
+// Blocked work is thus never visited: a decision asks with what is available and gets the best
+// queue that fits, in O(log n), however many larger ones wait. Leaves are the distinct needs;
+// each holds a heap of queues by key; a segment tree keeps the least key of every range.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/indexed_heap.h"
+#include "core/state/order_key.h"
+
+namespace berth::core {
+
+class NeedIndex {
+ public:
+  // REQUIRES: the queue is not in any index that shares `positions`.
+  void insert(HeapPositions& positions, QueueId queue, std::int64_t need, const OrderKey& key);
+  void erase(HeapPositions& positions, QueueId queue, std::int64_t need);
+
+  struct Best {
+    QueueId queue;
+    OrderKey key;
+  };
+  // The queue of least key among those with need <= available.
+  std::optional<Best> best(std::int64_t available) const;
+  // The least need of all queues here; none when empty.
+  std::optional<std::int64_t> least_need() const;
+  bool empty() const { return size_ == 0; }
+
+ private:
+  struct Node {
+    OrderKey key;
+    QueueId queue;  // none: no queue in this range
+  };
+
+  std::size_t leaf_of(std::int64_t need) const;
+  void add_leaf(std::int64_t need);
+  void drop_empty_leaves();
+  void rebuild();
+  void update(std::size_t leaf);
+  static const Node& lesser(const Node& a, const Node& b);
+  Node node_of(std::size_t leaf) const;
+
+  std::vector<std::int64_t> needs_;           // sorted, distinct
+  std::vector<IndexedHeap<OrderKey>> heaps_;  // by leaf
+  std::vector<Node> tree_;                    // 1-based; leaves from width_
+  std::size_t width_ = 0;                     // power of two
+  std::size_t size_ = 0;                      // queues
+  std::size_t occupied_ = 0;                  // leaves with a queue
+};
+
+}  // namespace berth::core

@@ -1,0 +1,34 @@
+// OrderRule: what an order of service must say. Plain functions, chosen by the policy's name.
+//
+// The state keeps flows and queues sorted by these keys; the rules themselves live in core/policy
+// and are assembled in policy/orders.cpp.
+#pragma once
+
+#include "base/ids.h"
+#include "core/state/order_key.h"
+
+namespace berth::core {
+
+struct State;
+struct Flow;
+struct Queue;
+struct TaskRow;
+
+struct OrderRule {
+  // The key of a flow whose best head is `head`. May rise without notice as the tenant is charged,
+  // never fall without notice.
+  OrderKey (*flow_key)(const State& state, const Flow& flow, const TaskRow& head);
+  // The key of a queue, given that of its best flow.
+  OrderKey (*queue_key)(const State& state, const Queue& queue, const OrderKey& leader);
+  // Whether ready work that can start goes before due work that needs its model loaded first.
+  // `load_us`: what the load would be charged, in the unit of the tenants' counter.
+  bool (*hot_first)(const OrderKey& hot, const OrderKey& cold, std::int64_t load_us);
+  // Heads compete per cost class, not only per priority.
+  bool lanes_by_cost;
+  // The queue key depends on how many tasks are pending or who was served last.
+  bool key_follows_queue;
+  // The flow key depends on the tenant's usage window, which can shrink with time.
+  bool key_follows_usage;
+};
+
+}  // namespace berth::core

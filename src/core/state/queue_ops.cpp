@@ -1,0 +1,222 @@
+// Primitives over queues: who leads, is a batch ready, and where does the queue wait. See state.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+namespace {
+
+void unlink_led(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  if (queue.leader_flow == UINT32_MAX) return;
+  Tenant& tenant = state.tenant(state.flows.flow(queue.leader_flow).tenant);
+  if (queue.led_prev != UINT32_MAX) {
+    state.queues[queue.led_prev].led_next = queue.led_next;
+  } else {
+    tenant.first_led = queue.led_next;
+  }
+  if (queue.led_next != UINT32_MAX) state.queues[queue.led_next].led_prev = queue.led_prev;
+  queue.led_prev = queue.led_next = UINT32_MAX;
+}
+
+void link_led(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  if (queue.leader_flow == UINT32_MAX) return;
+  Tenant& tenant = state.tenant(state.flows.flow(queue.leader_flow).tenant);
+  queue.led_next = tenant.first_led;
+  if (queue.led_next != UINT32_MAX) state.queues[queue.led_next].led_prev = id.value;
+  tenant.first_led = id.value;
+}
+
+// Sifts stale keys down until the top of the flow heap is exact; it then leads.
+void settle_leader(State& state, QueueId id, OrderKey& leader_key) {
+  Queue& queue = state.queue(id);
+  std::uint32_t leader = UINT32_MAX;
+  std::uint32_t head = kNoSlot;
+  while (!queue.flows.empty()) {
+    const auto top = queue.flows.top();
+    const Flow& flow = state.flows.flow(top.handle);
+    head = head_of(state, flow);
+    const OrderKey exact = state.rule->flow_key(state, flow, state.tasks.row(head));
+    if (exact == top.key) {
+      leader = top.handle;
+      leader_key = exact;
+      break;
+    }
+    queue.flows.put(state.flow_positions, top.handle, exact);
+  }
+  if (leader != queue.leader_flow) {
+    unlink_led(state, id);
+    queue.leader_flow = leader;
+    link_led(state, id);
+  }
+  queue.leader_slot = leader == UINT32_MAX ? kNoSlot : head;
+}
+
+// Whether a batch may start now as far as filling goes; arms the timer if it must wait.
+bool batch_is_due(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  state.timers.clear(TimerKind::fill, id.value);
+  if (queue.pending >= queue.spec.max_batch_size || queue.wait.ns <= 0) return true;
+  const Time oldest = oldest_eligible(state, id);
+  if (oldest <= queue.flushed_at) return true;
+  const Time due = oldest + queue.wait;
+  if (due <= state.now) return true;
+  state.timers.set(TimerKind::fill, id.value, id.value, due);
+  return false;
+}
+
+bool queue_below_max(const Queue& queue, const TaskRow& head) {
+  return !queue.spec.max_gpus ||
+         queue.in_use.value + head.share * head.gpus <= queue.spec.max_gpus->value;
+}
+
+// A further copy pays when the backlog outlasts two loads on the copies there are.
+bool another_copy_pays(const Queue& queue, const Model& model) {
+  if (model.resident == 0) return true;
+  const std::int64_t size = std::max<std::int64_t>(1, queue.spec.max_batch_size);
+  const std::int64_t batches = (queue.pending + size - 1) / size;
+  const Duration longest{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
+  const Duration each = predict_batch(queue, size, longest, kWholeGpu);
+  return batches / model.resident >
+         2 * model.spec.load_time.ns / std::max<std::int64_t>(1, each.ns);
+}
+
+struct Place {
+  Bench bench = Bench::none;
+  ShapeClass shape;
+  std::int64_t need = 0;
+  bool operator==(const Place&) const = default;
+};
+
+Place place_for(const State& state, const Queue& queue) {
+  if (!queue.ready) return {};
+  const TaskRow& head = state.tasks.row(queue.leader_slot);
+  const ShapeClass shape{head.gpus, head.share};
+  if (!queue.spec.model) return {Bench::shape, shape, head.vram};
+  const Model& model = state.model(queue.spec.model);
+  const auto most = model.fit.most(Milli{head.share}, state.policy.gpu_load_threshold);
+  if (most && most->value >= head.vram) return {Bench::hot, {}, 0};
+  if (model.loading > 0 || queue.declined_at > 0) return {};
+  if (!another_copy_pays(queue, model)) return {};
+  return {Bench::cold, shape, model.spec.weights.value + head.vram};
+}
+
+void leave_bench(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  switch (queue.bench) {
+    case Bench::none:
+      break;
+    case Bench::hot:
+      state.hot.erase(state.bench_positions, id.value);
+      break;
+    case Bench::shape:
+      state.shapes[queue.bench_shape].erase(state.bench_positions, id, queue.bench_need);
+      break;
+    case Bench::cold:
+      state.cold[queue.bench_shape].erase(state.bench_positions, id, queue.bench_need);
+      break;
+  }
+  queue.bench = Bench::none;
+}
+
+void take_bench(State& state, QueueId id, const Place& place) {
+  Queue& queue = state.queue(id);
+  queue.bench = place.bench;
+  queue.bench_shape = place.shape;
+  queue.bench_need = place.need;
+  switch (place.bench) {
+    case Bench::none:
+      break;
+    case Bench::hot:
+      state.hot.put(state.bench_positions, id.value, queue.key);
+      break;
+    case Bench::shape:
+      state.shapes[place.shape].insert(state.bench_positions, id, place.need, queue.key);
+      break;
+    case Bench::cold:
+      state.cold[place.shape].insert(state.bench_positions, id, place.need, queue.key);
+      break;
+  }
+}
+
+}  // namespace
+
+Time oldest_eligible(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  return queue.oldest.empty() ? Time::never() : Time{queue.oldest.top().key.eligible_ns};
+}
+
+void clear_due(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  if (queue.due == Time::never()) return;
+  if (queue.overdue) state.overdue.erase({queue.due, id});
+  state.timers.clear(TimerKind::patience, id.value);
+  queue.due = Time::never();
+  queue.overdue = false;
+}
+
+void wake_declined(State& state) {
+  QueueId best;
+  for (const QueueId id : state.declined) {
+    if (!best || state.queue(id).key < state.queue(best).key) best = id;
+  }
+  if (!best) return;
+  state.queue(best).declined_at = 0;
+  state.declined.erase(best);
+  refresh_queue(state, best);
+}
+
+void note_passed_over(State& state, QueueId served) {
+  const OrderKey key = state.queue(served).key;
+  state.turn.erase(state.turn_positions, served.value);
+  while (!state.turn.empty() && state.turn.top().key < key) {
+    const QueueId passed{state.turn.top().handle};
+    state.turn.erase(state.turn_positions, passed.value);
+    Queue& queue = state.queue(passed);
+    queue.due = state.now + state.policy.patience;
+    state.timers.set(TimerKind::patience, passed.value, passed.value, queue.due);
+  }
+}
+
+void refresh_queue(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  OrderKey leader_key;
+  settle_leader(state, id, leader_key);
+  const bool may_start = queue.leader_slot != kNoSlot && !queue.paused &&
+                         queue_below_max(queue, state.tasks.row(queue.leader_slot));
+  const OrderKey old_key = queue.key;
+  queue.ready = may_start && batch_is_due(state, id);
+  if (!may_start) state.timers.clear(TimerKind::fill, id.value);
+  if (queue.ready) {
+    queue.key = state.rule->queue_key(state, queue, leader_key);
+  } else {
+    clear_due(state, id);
+  }
+  if (queue.declined_at > 0 && (!queue.ready || queue.pending >= 2 * queue.declined_at)) {
+    queue.declined_at = 0;
+    state.declined.erase(id);
+  }
+
+  const Place place = place_for(state, queue);
+  const bool moved = place != Place{queue.bench, queue.bench_shape, queue.bench_need};
+  if (moved || (queue.ready && queue.key != old_key)) {
+    leave_bench(state, id);
+    take_bench(state, id, place);
+  }
+
+  const bool is_loading = queue.spec.model && state.model(queue.spec.model).loading > 0;
+  if (queue.ready && queue.due == Time::never() && !is_loading) {
+    state.turn.put(state.turn_positions, id.value, queue.key);
+  } else {
+    state.turn.erase(state.turn_positions, id.value);
+  }
+}
+
+void refresh_queues_of(State& state, ModelId model) {
+  for (const QueueId queue : state.model(model).queues)
+    refresh_queue(state, queue);
+}
+
+}  // namespace berth::core

@@ -1,0 +1,163 @@
+// Every index from the tables alone. See state.h.
+//
+// Because all keys are totally ordered, the rebuilt indexes answer every question as the old ones
+// did, whatever their history was.
+#include <algorithm>
+#include <tuple>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+namespace {
+
+void forget_flows(State& state) {
+  state.flows = FlowTable{};
+  state.flow_positions = HeapPositions{};
+  state.oldest_positions = HeapPositions{};
+  for (Tenant& tenant : state.tenants) {
+    tenant.pending = 0;
+    tenant.flows.clear();
+    tenant.first_led = UINT32_MAX;
+  }
+  for (Model& model : state.models) {
+    model.backlog = 0;
+    model.fit = FitIndex{};
+  }
+}
+
+void forget_queues(State& state) {
+  state.turn_positions = HeapPositions{};
+  state.bench_positions = HeapPositions{};
+  state.turn = {};
+  state.hot = {};
+  state.shapes.clear();
+  state.cold.clear();
+  state.overdue.clear();
+  state.declined.clear();
+  state.holding.clear();
+  for (Queue& queue : state.queues) {
+    queue.pending = 0;
+    queue.pending_work_us = 0;
+    queue.flows = {};
+    queue.oldest = {};
+    queue.leader_flow = queue.leader_slot = UINT32_MAX;
+    queue.led_prev = queue.led_next = UINT32_MAX;
+    queue.ready = false;
+    queue.key = OrderKey{};
+    queue.bench = Bench::none;
+    queue.bench_shape = ShapeClass{};
+    queue.bench_need = 0;
+  }
+}
+
+void forget_gpus(State& state) {
+  state.usable = OrderedSet{};
+  state.free_fit = FitIndex{};
+  state.reclaim_fit = FitIndex{};
+  state.gpus_accepting = 0;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    Gpu& gpu = state.gpus[i];
+    gpu.indexed = false;
+    gpu.usable = Mib{gpu.spec.vram.value * state.policy.vram_usable.value / 1000};
+    state.usable.insert(static_cast<std::uint64_t>(gpu.usable.value) << 32 | i);
+    if (gpu.up && !gpu.draining) ++state.gpus_accepting;
+  }
+}
+
+void fill_flows(State& state) {
+  std::vector<std::uint32_t> pending;
+  for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+    if (!state.tasks.is_live(slot)) continue;
+    state.tasks.row(slot).flow = kNoSlot;
+    if (state.tasks.row(slot).state == TaskState::pending) pending.push_back(slot);
+  }
+  std::sort(pending.begin(), pending.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const TaskRow& left = state.tasks.row(a);
+    const TaskRow& right = state.tasks.row(b);
+    return std::tie(left.eligible, left.no) < std::tie(right.eligible, right.no);
+  });
+  for (const std::uint32_t slot : pending)
+    put_in_flow(state, slot);
+  for (std::uint32_t flow = 0; flow < state.flows.size(); ++flow)
+    refresh_flow(state, flow);
+}
+
+void set_timers(State& state) {
+  state.timers = Timers{};
+  for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+    if (state.tasks.is_live(slot)) arm_task_timer(state, slot);
+  }
+  for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+    const Lease& lease = state.leases[slot];
+    if (!lease.id) continue;
+    state.timers.set(TimerKind::lease, slot, lease.id.value, lease.started + lease.charged);
+  }
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
+    arm_keep_alive(state, GpuId{i});
+  if (state.rule->key_follows_usage) {
+    for (std::uint32_t i = 0; i < state.tenants.size(); ++i)
+      arm_usage_timer(state, TenantId{i});
+  }
+}
+
+void restore_patience(State& state) {
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const Queue& queue = state.queues[i];
+    const QueueId id{i};
+    if (queue.declined_at > 0) state.declined.insert(id);
+    if (!queue.holds.empty()) state.holding.insert(id);
+    if (queue.due == Time::never()) continue;
+    if (queue.overdue) {
+      state.overdue.insert({queue.due, id});
+    } else {
+      state.timers.set(TimerKind::patience, i, i, queue.due);
+    }
+  }
+}
+
+}  // namespace
+
+void rebuild_indexes(State& state) {
+  ASSERT(state.rule != nullptr);
+  forget_flows(state);
+  forget_queues(state);
+  forget_gpus(state);
+  set_timers(state);
+  restore_patience(state);
+  fill_flows(state);
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
+    refresh_gpu(state, GpuId{i});
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i)
+    refresh_queue(state, QueueId{i});
+}
+
+void rebuild_links(State& state) {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+    if (state.tasks.is_live(slot) && state.tasks.find_extra(slot) != nullptr) slots.push_back(slot);
+  }
+  std::sort(slots.begin(), slots.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return state.tasks.row(a).no < state.tasks.row(b).no;
+  });
+  for (const std::uint32_t slot : slots) {
+    const TaskNo no = state.tasks.row(slot).no;
+    if (const GroupId group = state.tasks.extra_of(slot).group) {
+      state.tasks.extra_of(slot).group = GroupId::none();
+      join_group(state, slot, group);
+    }
+    if (state.tasks.row(slot).unresolved == 0) continue;
+    const std::vector<Dependency> depends_on = state.tasks.extra_of(slot).depends_on;
+    for (const Dependency& dependency : depends_on) {
+      if (dependency.kind == Dependency::Kind::signal) {
+        Signal& signal = state.signals[SignalId{dependency.id}];
+        if (!signal.resolved) signal.waiters.push_back(no);
+      } else if (const std::uint32_t on = state.tasks.slot_of(TaskNo{dependency.id});
+                 on != kNoSlot) {
+        state.tasks.add_dependant(on, no);
+      }
+    }
+  }
+}
+
+}  // namespace berth::core

@@ -1,0 +1,210 @@
+// State: everything the core knows, as plain values, with the primitives that keep it consistent.
+//
+// Invariants (check_invariants derives each again):
+//  1 a pending task is in exactly one lane (or side list) of its flow; any other task is in none
+//  2 counters of tenants, queues, models and GPUs are the sums over tasks and leases
+//  3 used VRAM never exceeds usable VRAM, and shares beyond one batch never the load threshold
+//  4 the best flow of every queue has its exact key on top; below it stored keys are lower bounds
+//  5 a queue is on the one bench that its readiness and the GPUs' state call for
+//  6 a GPU is in the fit indexes exactly when it may take a batch, with its true amounts
+//
+// Only the primitives below write to it; stages read it and emit actions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/flat_map.h"
+#include "base/ids.h"
+#include "base/indexed_heap.h"
+#include "base/ordered_set.h"
+#include "base/time.h"
+#include "core/model/reason.h"
+#include "core/model/specs.h"
+#include "core/state/entities.h"
+#include "core/state/fit_index.h"
+#include "core/state/flow_table.h"
+#include "core/state/need_index.h"
+#include "core/state/order_rule.h"
+#include "core/state/task_table.h"
+#include "core/state/timers.h"
+
+namespace berth::core {
+
+struct Signal {
+  bool resolved = false;
+  std::vector<TaskNo> waiters;
+};
+
+struct State {
+  Time now{0};
+  PolicySpec policy;
+  const OrderRule* rule = nullptr;
+
+  TaskTable tasks;
+  FlowTable flows;
+  std::vector<Tenant> tenants;
+  std::vector<Queue> queues;
+  std::vector<Model> models;
+  std::vector<Gpu> gpus;
+  std::vector<Lease> leases;  // by slot; id none: free
+  std::vector<std::uint32_t> free_leases;
+  FlatMap64 lease_index;
+  std::uint64_t next_lease = 0;
+  std::uint32_t live_leases = 0;
+
+  std::map<GroupId, std::uint32_t> groups;  // first task's slot
+  std::map<SignalId, Signal> signals;
+  // Waiting tasks about which something must be decided: ready (reason none), or doomed by a
+  // dependency that did not complete. Taken in order of number, a bounded count per step.
+  std::map<TaskNo, Reason> ripe;
+  // Inside one workflow a task may wait for a later one that has no row yet.
+  std::map<TaskNo, std::vector<TaskNo>> early_waiters;
+
+  std::int64_t v_last_pick = 0;
+  std::int64_t next_turn = 0;
+  QueueId last_served;
+
+  // The submit being answered: the spec of task first + i is specs[i].
+  TaskNo submitted_first;
+  std::vector<TaskSpec> submitted;
+
+  // Indexes.
+  std::int64_t gpus_accepting = 0;  // up and not draining
+  OrderedSet usable;                // usable MiB << 32 | gpu, of every GPU there is
+  FitIndex free_fit;                // by free VRAM
+  FitIndex reclaim_fit;             // by free VRAM plus that of models no batch uses
+  HeapPositions flow_positions;
+  HeapPositions oldest_positions;
+  HeapPositions turn_positions;
+  HeapPositions bench_positions;
+  IndexedHeap<OrderKey> turn;  // ready queues that have not been passed over
+  IndexedHeap<OrderKey> hot;
+  std::map<ShapeClass, NeedIndex> shapes;
+  std::map<ShapeClass, NeedIndex> cold;
+  std::set<std::pair<Time, QueueId>> overdue;
+  std::set<QueueId> declined;
+  std::set<QueueId> holding;
+  Timers timers;
+  // Work was left by a count limit at this instant; it continues there.
+  Time continue_at = Time::never();
+
+  Tenant& tenant(TenantId id) { return tenants[id.value]; }
+  const Tenant& tenant(TenantId id) const { return tenants[id.value]; }
+  Queue& queue(QueueId id) { return queues[id.value]; }
+  const Queue& queue(QueueId id) const { return queues[id.value]; }
+  Model& model(ModelId id) { return models[id.value]; }
+  const Model& model(ModelId id) const { return models[id.value]; }
+  Gpu& gpu(GpuId id) { return gpus[id.value]; }
+  const Gpu& gpu(GpuId id) const { return gpus[id.value]; }
+
+  bool has(TenantId id) const { return id.value < tenants.size(); }
+  bool has(QueueId id) const { return id.value < queues.size(); }
+  bool has(ModelId id) const { return id.value < models.size(); }
+  bool has(GpuId id) const { return id.value < gpus.size(); }
+};
+
+// --- flows (state/flow_ops.cpp) ---------------------------------------------------------------
+
+// Where the task stands inside its flow: exact ageing without a scan.
+std::int64_t head_key(const State& state, const TaskRow& row);
+std::uint8_t cost_class(const TaskRow& row);
+
+// Puts a pending task among its flow's, at the end of its lane or at its old place, and refreshes
+// what that changes.
+void enter_flow(State& state, std::uint32_t slot);
+// The bare insertion, without waking the tenant or refreshing. True: a head may have changed.
+bool put_in_flow(State& state, std::uint32_t slot);
+// Takes it out. The flow and the queue are not refreshed: several tasks may leave together.
+void leave_flow(State& state, std::uint32_t slot);
+
+// The head that competes for the flow; kNoSlot: the flow is empty.
+std::uint32_t head_of(const State& state, const Flow& flow);
+// Whether the tenant may start this head now (not paused, below its maximum).
+bool tenant_allows(const State& state, const TaskRow& head);
+
+void refresh_flow(State& state, std::uint32_t flow);
+// For changes that touch all of a tenant's flows: pause, limits, guarantee, weight, usage.
+void refresh_tenant(State& state, TenantId tenant);
+// Charges the tenant's counter and refreshes the queues it leads.
+void charge(State& state, TenantId tenant, std::int64_t amount_us);
+void refund(State& state, TenantId tenant, std::int64_t amount_us);
+void change_in_use(State& state, TenantId tenant, Milli change);
+// Drops the buckets of the usage window that have become too old.
+void roll_usage(State& state, TenantId tenant);
+void arm_usage_timer(State& state, TenantId tenant);
+
+// --- queues (state/queue_ops.cpp) -------------------------------------------------------------
+
+// Brings leader, readiness, key and bench up to date after anything the queue depends on moved.
+void refresh_queue(State& state, QueueId queue);
+// The queues of a model, after its residences changed.
+void refresh_queues_of(State& state, ModelId model);
+// Who had the better key when a batch with `served` started was passed over.
+void note_passed_over(State& state, QueueId served);
+// The queue was served or emptied: it is due no more.
+void clear_due(State& state, QueueId queue);
+// Room has appeared: the best of the queues whose load was declined may ask again.
+void wake_declined(State& state);
+// The oldest pending task's eligible instant; never when the queue is empty.
+Time oldest_eligible(const State& state, QueueId queue);
+
+// --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
+
+Mib free_vram(const Gpu& gpu);
+Mib reclaimable_vram(const Gpu& gpu);
+Milli load_of(const Gpu& gpu);
+// Whether a batch of this share may start beside what runs.
+bool compute_allows(const State& state, const Gpu& gpu, Milli share);
+// Brings the GPU's entries in the fit indexes up to date, and the queues of its models.
+void refresh_gpu(State& state, GpuId gpu);
+Residence* find_residence(Gpu& gpu, ModelId model);
+const Residence* find_residence(const Gpu& gpu, ModelId model);
+Residence& add_residence(State& state, GpuId gpu, ModelId model, bool loading);
+// REQUIRES that no batch uses it, unless the GPU is down.
+void remove_residence(State& state, GpuId gpu, ModelId model);
+void arm_keep_alive(State& state, GpuId gpu);
+// Up or lost, draining or not. Counts; does not refresh.
+void set_gpu_flags(State& state, GpuId gpu, bool up, bool draining);
+void hold_gpu(State& state, GpuId gpu, QueueId queue);
+void release_hold(State& state, GpuId gpu);
+
+// --- estimates (state/estimate.cpp) -----------------------------------------------------------
+
+// How long a batch of n tasks of this queue takes on a GPU of this speed; `longest` is the longest
+// expected run among its tasks, used while neither a model nor experience says better.
+Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed);
+Duration predict_load(const Model& model, KindId kind);
+// GPU-microseconds charged for a run of `ran` at `rate`.
+std::int64_t cost_us(std::int64_t rate, Duration ran);
+// Charged GPU-microseconds per 1000 of run time: dominant of VRAM and compute × speed × GPUs.
+std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share, Mib vram);
+// Work that is predicted for the model while it would be kept alive: backlog and arrivals.
+Duration predicted_work(const State& state, ModelId model);
+std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
+
+// --- leases and tasks (state/task_ops.cpp) ----------------------------------------------------
+
+std::uint32_t find_lease(const State& state, LeaseId id);  // kNoSlot: none
+// Sets the task's timer to the next instant at which it expires or becomes eligible.
+void arm_task_timer(State& state, std::uint32_t slot);
+// A waiting task whose dependencies are resolved: ripe now, or at its instant.
+void note_unblocked(State& state, std::uint32_t slot);
+void join_group(State& state, std::uint32_t slot, GroupId group);
+void leave_group(State& state, std::uint32_t slot);
+
+// Builds every index anew from the tables: after a restore or a change of policy. What is derived
+// (flows, heaps, benches, fit indexes, timers, counters of pending work) is thrown away first.
+void rebuild_indexes(State& state);
+// The links between tasks (groups, dependants, waiters of signals) from what each task says.
+// REQUIRES freshly restored rows.
+void rebuild_links(State& state);
+
+// One sentence per disagreement between the indexes and the tables. Empty: all is well.
+std::vector<std::string> check_state(const State& state);
+
+}  // namespace berth::core

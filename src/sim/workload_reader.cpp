@@ -204,6 +204,10 @@ void WorkloadReader::read_rule(TableReader& table, ArrivalRule& rule) {
     case ArrivalKind::bursts:
       if (!table.has("burst_size")) missing("burst_size", "an integer from 1 to 100000000");
       if (!table.has_number("burst_every")) missing("burst_every", "a duration such as \"10s\"");
+      if (static_cast<double>(rule.gap.ns) * static_cast<double>(rule.burst_size - 1) >
+          static_cast<double>(rule.burst_every.ns)) {
+        table.error("gap", "workload.gap: a burst of this size would be longer than burst_every");
+      }
       break;
     case ArrivalKind::tasks:
     case ArrivalKind::csv:

@@ -1,0 +1,41 @@
+// The composition root: gives the commands their streams, and ends every failure in a sentence.
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "cli/commands.h"
+
+namespace {
+
+void print_failed_assertion(const char* expression, const char* file, int line) {
+  std::fprintf(stderr,
+               "berth: a bug: %s does not hold, at %s:%d\n"
+               "Please report it with the command that led to it.\n",
+               expression, file, line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  berth::set_assert_handler(print_failed_assertion);
+  try {
+    std::ios::sync_with_stdio(false);
+    const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+    berth::cli::Console console{std::cout, std::cerr, isatty(STDERR_FILENO) == 1};
+    const int code = berth::cli::run_command_line(args, console);
+    std::cout.flush();
+    if (std::cout.good()) return code;
+    std::fputs("berth: cannot write to standard output\n", stderr);
+  } catch (const std::bad_alloc&) {
+    std::fputs("berth: out of memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "berth: %s\n", error.what());
+  }
+  return berth::cli::kFailed;
+}

@@ -33,8 +33,13 @@ __extension__ typedef __int128 Wide;
 
 // value × numerator / denominator without overflow of the product, rounded to nearest, halves up.
 constexpr std::int64_t scale(std::int64_t value, std::int64_t numerator, std::int64_t denominator) {
+  const std::int64_t half = denominator / 2;
+  std::int64_t narrow = 0;
+  if (!__builtin_mul_overflow(value, numerator, &narrow) &&
+      !__builtin_add_overflow(narrow, narrow < 0 ? -half : half, &narrow)) {
+    return narrow / denominator;  // nearly always, and many times faster than the wide division
+  }
   const Wide product = static_cast<Wide>(value) * numerator;
-  const Wide half = denominator / 2;
   return static_cast<std::int64_t>((product + (product < 0 ? -half : half)) / denominator);
 }
 

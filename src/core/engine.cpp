@@ -50,7 +50,7 @@ std::size_t Engine::step(const Event& event, Actions& out) {
   State& state = *state_;
   ASSERT(event.now >= state.now);
   const std::size_t before = out.size();
-  Decider decider(state, out);
+  Decider decider(state, out, scratch_);
   const bool is_tick = std::holds_alternative<Tick>(event.body);
 
   int rounds = 0;

@@ -66,6 +66,7 @@ class Engine {
 
  private:
   std::unique_ptr<State> state_;
+  Actions scratch_;
 };
 
 }  // namespace berth::core

@@ -98,7 +98,7 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
   if (queue.paused) out.binding.push_back(about(ReasonCode::queue_paused, row.queue.value));
   if (tenant.paused) {
     out.binding.push_back(about(ReasonCode::tenant_paused, row.tenant.value));
-  } else if (!tenant_allows(state, row)) {
+  } else if (!tenant_allows(state, row.tenant, Milli{use})) {
     out.binding.push_back(about(ReasonCode::tenant_at_max, row.tenant.value,
                                 tenant.in_use.value + use, tenant.spec.max_gpus->value));
   }

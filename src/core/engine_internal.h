@@ -24,7 +24,9 @@ void apply_action(State& state, const Action& action);
 // Collects actions. Each is applied at once, so that the next decision sees it.
 class Decider {
  public:
-  Decider(State& state, Actions& out) : state_(state), out_(out) {}
+  // `scratch` is memory to reuse.
+  Decider(State& state, Actions& out, Actions& scratch)
+      : state_(state), out_(out), scratch_(scratch) {}
 
   // From here on actions are decided at this instant, by a timer.
   void at_timer(Time instant) { instant_ = instant; }
@@ -50,7 +52,7 @@ class Decider {
 
   State& state_;
   Actions& out_;
-  Actions scratch_;
+  Actions& scratch_;
   Time instant_ = Time::never();
 };
 

@@ -58,10 +58,12 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
     const std::uint64_t gpu = largest ? static_cast<std::uint32_t>(*largest) : Reason::kNoSubject;
     return amount_reason(ReasonCode::vram_over_any_gpu, need, have, gpu);
   }
-  const auto fitting =
-      static_cast<std::int64_t>(state.usable.count_from(static_cast<std::uint64_t>(need) << 32));
-  if (spec.gpus > fitting) {
-    return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, fitting, Reason::kNoSubject);
+  if (spec.gpus > 1) {
+    const auto fitting =
+        static_cast<std::int64_t>(state.usable.count_from(static_cast<std::uint64_t>(need) << 32));
+    if (spec.gpus > fitting) {
+      return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, fitting, Reason::kNoSubject);
+    }
   }
   const std::int64_t use = spec.share.value * spec.gpus;
   for (const auto& limit : {state.tenant(spec.tenant).spec.max_gpus, queue.spec.max_gpus}) {

@@ -35,7 +35,8 @@ class Draft {
     const TaskRow& row = state_.tasks.row(slot);
     if (full() || vram_.value + row.vram > room_.value) return false;
     if (row.share > leader_.share || row.gpus != leader_.gpus) return false;
-    if (!slots_.empty() && !tenant_allows(state_, row)) return false;
+    const Milli use{row.share * row.gpus};
+    if (!slots_.empty() && !tenant_allows(state_, row.tenant, use)) return false;
     slots_.push_back(slot);
     vram_ += Mib{row.vram};
     return true;

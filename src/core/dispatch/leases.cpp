@@ -22,11 +22,6 @@ BatchPrice price_of_lease(const Lease& lease) {
   return {lease.rate, lease.load_us, false, lease.parts};
 }
 
-void arm_lease_timer(State& state, std::uint32_t slot) {
-  const Lease& lease = state.leases[slot];
-  state.timers.set(TimerKind::lease, slot, lease.id.value, lease.started + lease.charged);
-}
-
 // The tasks leave their flows for the lease.
 void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batch,
                 const BatchPrice& price) {
@@ -98,15 +93,20 @@ void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
   }
 }
 
-// Charges each tenant once for a run of its tasks.
+// Charges each tenant once for all its tasks, in order of first appearance.
 void charge_tenants(State& state, const Lease& lease, auto amount_of) {
-  std::size_t i = 0;
-  while (i < lease.tasks.size()) {
-    const TenantId tenant = lease.tasks[i].tenant;
-    std::int64_t amount = 0;
-    for (; i < lease.tasks.size() && lease.tasks[i].tenant == tenant; ++i) {
-      amount += amount_of(lease.tasks[i]);
+  std::vector<std::pair<TenantId, std::int64_t>>& sums = state.charge_scratch;
+  sums.clear();
+  for (const LeaseTask& task : lease.tasks) {
+    const auto known = std::find_if(sums.begin(), sums.end(),
+                                    [&](const auto& sum) { return sum.first == task.tenant; });
+    if (known != sums.end()) {
+      known->second += amount_of(task);
+    } else {
+      sums.emplace_back(task.tenant, amount_of(task));
     }
+  }
+  for (const auto& [tenant, amount] : sums) {
     if (amount > 0) {
       charge(state, tenant, amount);
     } else if (amount < 0) {
@@ -167,7 +167,7 @@ void start_batch(State& state, const BatchStarted& batch) {
   charge_tenants(state, lease, [](const LeaseTask& task) { return task.charged_us; });
   for (const LeaseTask& task : lease.tasks)
     change_in_use(state, task.tenant, task.use);
-  arm_lease_timer(state, slot);
+  state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));
 }
 
 Duration next_quantum(const Lease& lease) {
@@ -187,7 +187,7 @@ void charge_quantum(State& state, const LeaseCharged& charged) {
     task.charged_us = total;
     if (more > 0) charge(state, task.tenant, more);
   }
-  arm_lease_timer(state, slot);
+  state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));
 }
 
 void close_lease(State& state, const LeaseClosed& closed) {

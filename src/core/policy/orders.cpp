@@ -25,7 +25,7 @@ bool by_key(const OrderKey& hot, const OrderKey& cold, std::int64_t) { return ho
 
 // --- fair: (tier, over the guarantee, V, age and priority) ---
 
-OrderKey fair_flow_key(const State& state, const Flow& flow, const TaskRow& head) {
+OrderKey fair_flow_key(const State& state, const Flow& flow, const Head& head) {
   const Tenant& tenant = state.tenant(flow.tenant);
   const bool over = tenant.in_use >= tenant.spec.guaranteed_gpus;
   return {tier_of(flow) * 2 + (over ? 1 : 0), tenant.v_us, head_key(state, head), head.no.value};
@@ -47,7 +47,7 @@ bool fair_hot_first(const OrderKey& hot, const OrderKey& cold, std::int64_t load
 
 // --- fifo: (tier, age and priority) ---
 
-OrderKey fifo_flow_key(const State& state, const Flow& flow, const TaskRow& head) {
+OrderKey fifo_flow_key(const State& state, const Flow& flow, const Head& head) {
   return {tier_of(flow) * 2, 0, head_key(state, head), head.no.value};
 }
 
@@ -62,7 +62,7 @@ OrderKey round_robin_queue_key(const State&, const Queue& queue, const OrderKey&
 // Waiting adds the same to everyone per second, so the order between two tasks does not change with
 // time and the key leaves `now` out: it is aging_factor × eligible − weight / (usage + cost).
 
-OrderKey cost_aware_flow_key(const State& state, const Flow& flow, const TaskRow& head) {
+OrderKey cost_aware_flow_key(const State& state, const Flow& flow, const Head& head) {
   const Tenant& tenant = state.tenant(flow.tenant);
   const double usage_s = static_cast<double>(tenant.usage.sum_us) * 1e-6;
   const double cost_s = static_cast<double>(head.expected_run.ns) * 1e-9 * head.gpus *

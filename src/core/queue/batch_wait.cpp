@@ -57,8 +57,8 @@ void update_batch_wait(State& state, QueueId id) {
   if (queue.spec.adaptive_wait && queue.batch_time.known()) {
     WaitInputs in;
     in.gap = queue.arrivals.gap(state.now);
-    in.base = queue.batch_time.base();
-    in.per_task = queue.batch_time.per_task();
+    in.base = queue.batch_time.base;
+    in.per_task = queue.batch_time.per_task;
     in.servers = state.gpus_accepting;
     if (queue.spec.model) in.servers = state.model(queue.spec.model).resident;
     in.servers = std::max<std::int64_t>(1, in.servers);

@@ -99,7 +99,11 @@ struct Queue {
   std::uint32_t led_prev = UINT32_MAX;     // list of its leader's tenant
   std::uint32_t led_next = UINT32_MAX;
   bool ready = false;
-  OrderKey key;  // exact while ready
+  // Ready, but no GPU that holds its model takes anything now: nothing about its flows matters
+  // until one does, so charges pass it by and leader and key may be stale (the key a lower bound).
+  bool blocked = false;
+  std::uint32_t wake_at = 0;  // from this many pending on, something else can be done for it
+  OrderKey key;               // exact while ready and not blocked
   Bench bench = Bench::none;
   ShapeClass bench_shape;  // with bench shape or cold: which index, and where
   std::int64_t bench_need = 0;

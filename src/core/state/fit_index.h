@@ -35,6 +35,8 @@ class FitIndex {
   void insert(GpuId gpu, const Entry& entry);
   void erase(GpuId gpu, const Entry& entry);
 
+  bool empty() const { return idle_.empty() && shared_.empty(); }
+
   // The limit on load + share for joining a busy GPU; an idle GPU takes any share.
   std::optional<GpuId> find(Mib need, Milli share, Milli threshold, Packing packing) const;
 
@@ -49,6 +51,21 @@ class FitIndex {
 
   // Up to `limit` GPUs that satisfy the need, in order of preference best_fit.
   std::vector<GpuId> candidates(Mib need, Milli share, Milli threshold, std::size_t limit) const;
+
+  // Calls visit(gpu, entry) for every GPU here; for checks.
+  template <class Visit>
+  void visit(Visit visit) const {
+    const auto each = [&](const OrderedSet& gpus, bool idle, std::int64_t load) {
+      gpus.visit_from(0, [&](std::uint64_t key) {
+        visit(GpuId{static_cast<std::uint32_t>(key)},
+              Entry{Mib{static_cast<std::int64_t>(key >> 32)}, idle, Milli{load}});
+        return true;
+      });
+    };
+    each(idle_, true, 0);
+    for (const Group& group : shared_)
+      each(group.gpus, false, group.load);
+  }
 
  private:
   struct Group {

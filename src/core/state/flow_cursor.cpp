@@ -59,8 +59,9 @@ void FlowCursor::settle() {
   OrderKey least;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].slot() == kNoSlot) continue;
+    const std::uint32_t slot = lanes_[i].slot();
     const OrderKey key =
-        state_->rule->flow_key(*state_, *flow_, state_->tasks.row(lanes_[i].slot()));
+        state_->rule->flow_key(*state_, *flow_, head_from(state_->tasks.row(slot), slot));
     if (best_ == lanes_.size() || key < least) {
       best_ = i;
       least = key;
@@ -94,8 +95,7 @@ std::optional<FlowOrder::Item> FlowOrder::next() {
       push({entries[child].key, static_cast<std::uint32_t>(child), entries[child].handle, false});
     }
     const Flow& flow = state_->flows.flow(least.flow);
-    const TaskRow& head = state_->tasks.row(head_of(*state_, flow));
-    const OrderKey exact = state_->rule->flow_key(*state_, flow, head);
+    const OrderKey exact = state_->rule->flow_key(*state_, flow, flow.head);
     if (exact == least.key && (frontier_.empty() || exact < frontier_.front().key)) {
       return Item{least.flow, exact};
     }

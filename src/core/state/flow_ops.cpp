@@ -42,40 +42,34 @@ Duration usage_bucket(const State& state) {
       std::max<std::int64_t>(1, state.policy.usage_window.ns / std::int64_t{kUsageBuckets})};
 }
 
-Time oldest_of(const State& state, const Flow& flow) {
-  Time oldest = Time::never();
+// The best lane front by the rule, and the oldest of all lane fronts.
+void find_head(const State& state, Flow& flow, Time& oldest) {
+  flow.head = Head{};
+  oldest = Time::never();
+  OrderKey least;
   for (const Lane& lane : flow.lanes) {
-    const std::uint32_t front = front_of(state, lane);
-    if (front != kNoSlot) oldest = std::min(oldest, state.tasks.row(front).eligible);
+    const std::uint32_t slot = front_of(state, lane);
+    if (slot == kNoSlot) continue;
+    const Head front = head_from(state.tasks.row(slot), slot);
+    oldest = std::min(oldest, front.eligible);
+    if (flow.lanes.size() > 1) {
+      const OrderKey key = state.rule->flow_key(state, flow, front);
+      if (flow.head.slot != kNoSlot && least < key) continue;
+      least = key;
+    }
+    flow.head = front;
   }
-  return oldest;
 }
 
 }  // namespace
 
-std::int64_t head_key(const State& state, const TaskRow& row) {
-  return saturating_add(row.eligible.ns, -row.priority * state.policy.age_step.ns);
+std::int64_t head_key(const State& state, const Head& head) {
+  return saturating_add(head.eligible.ns, -head.priority * state.policy.age_step.ns);
 }
 
 std::uint8_t cost_class(const TaskRow& row) {
   const auto us = static_cast<std::uint64_t>(row.expected_run.ns / 1000) * row.gpus * row.share;
   return static_cast<std::uint8_t>(std::bit_width(us / 1000));
-}
-
-std::uint32_t head_of(const State& state, const Flow& flow) {
-  if (flow.lanes.size() == 1) return front_of(state, flow.lanes.front());
-  std::uint32_t best = kNoSlot;
-  OrderKey least;
-  for (const Lane& lane : flow.lanes) {
-    const std::uint32_t front = front_of(state, lane);
-    if (front == kNoSlot) continue;
-    const OrderKey key = state.rule->flow_key(state, flow, state.tasks.row(front));
-    if (best == kNoSlot || key < least) {
-      best = front;
-      least = key;
-    }
-  }
-  return best;
 }
 
 bool put_in_flow(State& state, std::uint32_t slot) {
@@ -117,11 +111,14 @@ void enter_flow(State& state, std::uint32_t slot) {
   if (tenant.pending == 0) tenant.v_us = std::max(tenant.v_us, state.v_last_pick);
   if (queue.pending == 0) queue.turn = state.next_turn++;
 
-  // Behind others in the only lane it changes no head; in a ready queue it changes no readiness.
-  const bool head_may_change = put_in_flow(state, slot);
-  if (head_may_change) refresh_flow(state, row.flow);
-  if (head_may_change || !queue.ready || queue.bench == Bench::none ||
-      state.rule->key_follows_queue) {
+  // Behind others in the only lane it changes no head; otherwise the flow competes anew.
+  if (put_in_flow(state, slot)) {
+    refresh_flow(state, row.flow);
+    const Flow& flow = state.flows.flow(row.flow);
+    const bool leads = state.rule->flow_key(state, flow, flow.head) < queue.key;
+    if (!queue.blocked || leads) return refresh_queue(state, row.queue);
+  }
+  if (queue.pending >= queue.wake_at || state.rule->key_follows_queue) {
     refresh_queue(state, row.queue);
   }
 }
@@ -145,35 +142,34 @@ void leave_flow(State& state, std::uint32_t slot) {
   if (queue.spec.model) --state.model(queue.spec.model).backlog;
 }
 
-bool tenant_allows(const State& state, const TaskRow& head) {
-  const Tenant& tenant = state.tenant(head.tenant);
+bool tenant_allows(const State& state, TenantId id, Milli use) {
+  const Tenant& tenant = state.tenant(id);
   if (tenant.paused) return false;
-  if (!tenant.spec.max_gpus) return true;
-  return tenant.in_use.value + head.share * head.gpus <= tenant.spec.max_gpus->value;
+  return !tenant.spec.max_gpus || tenant.in_use + use <= *tenant.spec.max_gpus;
 }
 
 void refresh_flow(State& state, std::uint32_t flow_id) {
   Flow& flow = state.flows.flow(flow_id);
   Queue& queue = state.queue(flow.queue);
-  const std::uint32_t head_slot = flow.live == 0 ? kNoSlot : head_of(state, flow);
-  if (head_slot == kNoSlot) {
+  Time oldest = Time::never();
+  find_head(state, flow, oldest);
+  if (flow.head.slot == kNoSlot) {
     flow.crossed = false;
     queue.flows.erase(state.flow_positions, flow_id);
     queue.oldest.erase(state.oldest_positions, flow_id);
     if (flow.tier > 0) state.timers.clear(TimerKind::tier, flow_id);
     return;
   }
-  const TaskRow& head = state.tasks.row(head_slot);
   if (flow.tier > 0) {
-    const Time crosses = head.eligible + state.policy.tier_patience;
+    const Time crosses = flow.head.eligible + state.policy.tier_patience;
     flow.crossed = crosses <= state.now;
     const std::uint64_t id = static_cast<std::uint64_t>(flow.queue.value) << 34 |
                              static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
     state.timers.set(TimerKind::tier, flow_id, id, flow.crossed ? Time::never() : crosses);
   }
-  queue.oldest.put(state.oldest_positions, flow_id, {oldest_of(state, flow).ns, flow_id});
-  if (tenant_allows(state, head)) {
-    queue.flows.put(state.flow_positions, flow_id, state.rule->flow_key(state, flow, head));
+  queue.oldest.put(state.oldest_positions, flow_id, {oldest.ns, flow_id});
+  if (tenant_allows(state, flow.tenant, Milli{flow.head.share * flow.head.gpus})) {
+    queue.flows.put(state.flow_positions, flow_id, state.rule->flow_key(state, flow, flow.head));
   } else {
     queue.flows.erase(state.flow_positions, flow_id);
   }
@@ -224,7 +220,7 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
   std::uint32_t led = tenant.first_led;
   while (led != UINT32_MAX) {
     const std::uint32_t next = state.queues[led].led_next;
-    refresh_queue(state, QueueId{led});
+    refresh_queue_key(state, QueueId{led});
     led = next;
   }
 }

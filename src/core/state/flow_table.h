@@ -43,12 +43,30 @@ struct Lane {
   std::set<ReturnedTask> returned;
 };
 
+// What the order asks about a head, kept with the flow so that comparing flows touches no rows.
+struct Head {
+  std::uint32_t slot = kNoSlot;  // none: the flow is empty
+  TaskNo no;
+  Time eligible;
+  Duration expected_run;
+  std::uint32_t vram = 0;
+  std::int16_t priority = 0;
+  std::uint16_t share = 1000;
+  std::uint16_t gpus = 1;
+};
+
+inline Head head_from(const TaskRow& row, std::uint32_t slot) {
+  return {slot,     row.no,       row.eligible, row.expected_run,
+          row.vram, row.priority, row.share,    row.gpus};
+}
+
 struct Flow {
   TenantId tenant;
   QueueId queue;
   std::uint8_t tier = 0;
   bool crossed = false;  // its head waited past tier_patience: competes in tier 0
   std::uint32_t live = 0;
+  Head head;                // brought up to date by refresh_flow
   std::vector<Lane> lanes;  // by priority descending, then cost class
 };
 

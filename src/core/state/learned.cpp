@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
 #include "base/units.h"
 
 namespace berth::core {
@@ -21,33 +20,23 @@ void BatchTimeSketch::add(std::int64_t n, Duration took) {
   sum_nn += n * n;
   sum_t += us;
   sum_nt += n * us;
-  if (count < kBatchesRemembered) return;
-  count /= 2;
-  sum_n /= 2;
-  sum_nn /= 2;
-  sum_t /= 2;
-  sum_nt /= 2;
-}
-
-Duration BatchTimeSketch::per_task() const {
-  ASSERT(known());
-  const Wide numerator = static_cast<Wide>(count) * sum_nt - static_cast<Wide>(sum_n) * sum_t;
-  const Wide denominator = static_cast<Wide>(count) * sum_nn - static_cast<Wide>(sum_n) * sum_n;
-  if (denominator <= 0 || numerator <= 0) return Duration{0};
-  // A slope above mean time over mean size would make the base negative.
-  const Wide steepest = sum_n > 0 ? static_cast<Wide>(sum_t) * 1000 / sum_n : 0;
-  return Duration{static_cast<std::int64_t>(std::min(numerator * 1000 / denominator, steepest))};
-}
-
-Duration BatchTimeSketch::base() const {
-  const std::int64_t mean_t_ns = sum_t * 1000 / count;
-  const auto slope = static_cast<Wide>(per_task().ns);
-  return Duration{
-      std::max<std::int64_t>(0, mean_t_ns - static_cast<std::int64_t>(slope * sum_n / count))};
-}
-
-Duration BatchTimeSketch::predict(std::int64_t n) const {
-  return Duration{base().ns + per_task().ns * n};
+  if (count == kBatchesRemembered) {
+    count /= 2;
+    sum_n /= 2;
+    sum_nn /= 2;
+    sum_t /= 2;
+    sum_nt /= 2;
+  }
+  const Wide slope = static_cast<Wide>(count) * sum_nt - static_cast<Wide>(sum_n) * sum_t;
+  const Wide spread = static_cast<Wide>(count) * sum_nn - static_cast<Wide>(sum_n) * sum_n;
+  per_task = Duration{0};
+  if (spread > 0 && slope > 0) {
+    // A slope above mean time over mean size would make the base negative.
+    const Wide steepest = static_cast<Wide>(sum_t) * 1000 / std::max<std::int64_t>(1, sum_n);
+    per_task = Duration{static_cast<std::int64_t>(std::min(slope * 1000 / spread, steepest))};
+  }
+  const auto of_tasks = static_cast<std::int64_t>(static_cast<Wide>(per_task.ns) * sum_n / count);
+  base = Duration{std::max<std::int64_t>(0, sum_t * 1000 / count - of_tasks)};
 }
 
 void ArrivalSketch::add(Time now) {

@@ -18,13 +18,13 @@ struct BatchTimeSketch {
   std::int64_t sum_nn = 0;
   std::int64_t sum_t = 0;  // microseconds
   std::int64_t sum_nt = 0;
+  // The two coefficients as of the last add, never negative.
+  Duration base{0};
+  Duration per_task{0};
 
   void add(std::int64_t n, Duration took);
   bool known() const { return count >= 4; }
-  Duration predict(std::int64_t n) const;  // REQUIRES known()
-  // The two coefficients, never negative. REQUIRES known().
-  Duration base() const;
-  Duration per_task() const;
+  Duration predict(std::int64_t n) const { return Duration{base.ns + per_task.ns * n}; }
 
   bool operator==(const BatchTimeSketch&) const = default;
 };

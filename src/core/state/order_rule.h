@@ -12,12 +12,12 @@ namespace berth::core {
 struct State;
 struct Flow;
 struct Queue;
-struct TaskRow;
+struct Head;
 
 struct OrderRule {
   // The key of a flow whose best head is `head`. May rise without notice as the tenant is charged,
   // never fall without notice.
-  OrderKey (*flow_key)(const State& state, const Flow& flow, const TaskRow& head);
+  OrderKey (*flow_key)(const State& state, const Flow& flow, const Head& head);
   // The key of a queue, given that of its best flow.
   OrderKey (*queue_key)(const State& state, const Queue& queue, const OrderKey& leader);
   // Whether ready work that can start goes before due work that needs its model loaded first.

@@ -37,8 +37,8 @@ void settle_leader(State& state, QueueId id, OrderKey& leader_key) {
   while (!queue.flows.empty()) {
     const auto top = queue.flows.top();
     const Flow& flow = state.flows.flow(top.handle);
-    head = head_of(state, flow);
-    const OrderKey exact = state.rule->flow_key(state, flow, state.tasks.row(head));
+    head = flow.head.slot;
+    const OrderKey exact = state.rule->flow_key(state, flow, flow.head);
     if (exact == top.key) {
       leader = top.handle;
       leader_key = exact;
@@ -67,20 +67,20 @@ bool batch_is_due(State& state, QueueId id) {
   return false;
 }
 
-bool queue_below_max(const Queue& queue, const TaskRow& head) {
+bool queue_below_max(const Queue& queue, const Head& head) {
   return !queue.spec.max_gpus ||
          queue.in_use.value + head.share * head.gpus <= queue.spec.max_gpus->value;
 }
 
-// A further copy pays when the backlog outlasts two loads on the copies there are.
-bool another_copy_pays(const Queue& queue, const Model& model) {
-  if (model.resident == 0) return true;
-  const std::int64_t size = std::max<std::int64_t>(1, queue.spec.max_batch_size);
-  const std::int64_t batches = (queue.pending + size - 1) / size;
-  const Duration longest{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
-  const Duration each = predict_batch(queue, size, longest, kWholeGpu);
-  return batches / model.resident >
-         2 * model.spec.load_time.ns / std::max<std::int64_t>(1, each.ns);
+// How many tasks must be pending for another copy of the model to pay: the backlog then outlasts
+// two loads on the copies there are.
+std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
+  if (model.resident == 0) return 0;
+  const std::int64_t size = queue.spec.max_batch_size;
+  const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
+  if (each.ns <= 0) return UINT32_MAX;
+  const std::int64_t batches = 2 * model.spec.load_time.ns / each.ns * model.resident + 1;
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(batches * size, UINT32_MAX));
 }
 
 struct Place {
@@ -90,16 +90,23 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-Place place_for(const State& state, const Queue& queue) {
-  if (!queue.ready) return {};
-  const TaskRow& head = state.tasks.row(queue.leader_slot);
+// Also says from how many pending tasks on the answer may be another.
+Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
+  wake_at = UINT32_MAX;
+  if (!queue.ready) {
+    wake_at = queue.spec.max_batch_size;
+    return {};
+  }
+  const Head& head = state.flows.flow(queue.leader_flow).head;
   const ShapeClass shape{head.gpus, head.share};
   if (!queue.spec.model) return {Bench::shape, shape, head.vram};
   const Model& model = state.model(queue.spec.model);
   const auto most = model.fit.most(Milli{head.share}, state.policy.gpu_load_threshold);
   if (most && most->value >= head.vram) return {Bench::hot, {}, 0};
-  if (model.loading > 0 || queue.declined_at > 0) return {};
-  if (!another_copy_pays(queue, model)) return {};
+  if (model.loading > 0) return {};
+  wake_at = queue.declined_at > 0 ? 2 * queue.declined_at : copy_pays_from(queue, model);
+  if (queue.pending < wake_at) return {};
+  wake_at = UINT32_MAX;
   return {Bench::cold, shape, model.spec.weights.value + head.vram};
 }
 
@@ -173,8 +180,13 @@ void note_passed_over(State& state, QueueId served) {
   state.turn.erase(state.turn_positions, served.value);
   while (!state.turn.empty() && state.turn.top().key < key) {
     const QueueId passed{state.turn.top().handle};
-    state.turn.erase(state.turn_positions, passed.value);
     Queue& queue = state.queue(passed);
+    if (queue.blocked) refresh_queue(state, passed);
+    if (state.turn.top().key < queue.key) {  // a lower bound: charged since
+      state.turn.put(state.turn_positions, passed.value, queue.key);
+      continue;
+    }
+    state.turn.erase(state.turn_positions, passed.value);
     queue.due = state.now + state.policy.patience;
     state.timers.set(TimerKind::patience, passed.value, passed.value, queue.due);
   }
@@ -185,7 +197,7 @@ void refresh_queue(State& state, QueueId id) {
   OrderKey leader_key;
   settle_leader(state, id, leader_key);
   const bool may_start = queue.leader_slot != kNoSlot && !queue.paused &&
-                         queue_below_max(queue, state.tasks.row(queue.leader_slot));
+                         queue_below_max(queue, state.flows.flow(queue.leader_flow).head);
   const OrderKey old_key = queue.key;
   queue.ready = may_start && batch_is_due(state, id);
   if (!may_start) state.timers.clear(TimerKind::fill, id.value);
@@ -199,18 +211,39 @@ void refresh_queue(State& state, QueueId id) {
     state.declined.erase(id);
   }
 
-  const Place place = place_for(state, queue);
+  const Place place = place_for(state, queue, queue.wake_at);
   const bool moved = place != Place{queue.bench, queue.bench_shape, queue.bench_need};
   if (moved || (queue.ready && queue.key != old_key)) {
     leave_bench(state, id);
     take_bench(state, id, place);
   }
 
+  queue.blocked = queue.ready && place.bench == Bench::none && !queue.overdue &&
+                  state.model(queue.spec.model).fit.empty();
   const bool is_loading = queue.spec.model && state.model(queue.spec.model).loading > 0;
   if (queue.ready && queue.due == Time::never() && !is_loading) {
     state.turn.put(state.turn_positions, id.value, queue.key);
   } else {
     state.turn.erase(state.turn_positions, id.value);
+  }
+}
+
+void refresh_queue_key(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  if (queue.blocked) return;
+  const std::uint32_t leader = queue.leader_flow;
+  OrderKey leader_key;
+  settle_leader(state, id, leader_key);
+  if (queue.leader_flow != leader) return refresh_queue(state, id);
+  if (!queue.ready) return;
+  // The same head with a later key: only its place among others moves.
+  queue.key = state.rule->queue_key(state, queue, leader_key);
+  if (queue.bench == Bench::hot) {
+    state.hot.put(state.bench_positions, id.value, queue.key);
+  } else if (queue.bench != Bench::none) {
+    const Place place{queue.bench, queue.bench_shape, queue.bench_need};
+    leave_bench(state, id);
+    take_bench(state, id, place);
   }
 }
 

@@ -91,7 +91,7 @@ void set_timers(State& state) {
   for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
     const Lease& lease = state.leases[slot];
     if (!lease.id) continue;
-    state.timers.set(TimerKind::lease, slot, lease.id.value, lease.started + lease.charged);
+    state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));
   }
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
     arm_keep_alive(state, GpuId{i});

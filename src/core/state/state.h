@@ -4,7 +4,8 @@
 //  1 a pending task is in exactly one lane (or side list) of its flow; any other task is in none
 //  2 counters of tenants, queues, models and GPUs are the sums over tasks and leases
 //  3 used VRAM never exceeds usable VRAM, and shares beyond one batch never the load threshold
-//  4 the best flow of every queue has its exact key on top; below it stored keys are lower bounds
+//  4 the best flow of every queue that is not blocked has its exact key on top; below it, and in
+//    blocked queues, stored keys are lower bounds
 //  5 a queue is on the one bench that its readiness and the GPUs' state call for
 //  6 a GPU is in the fit indexes exactly when it may take a batch, with its true amounts
 //
@@ -90,6 +91,7 @@ struct State {
   std::set<QueueId> declined;
   std::set<QueueId> holding;
   Timers timers;
+  std::vector<std::pair<TenantId, std::int64_t>> charge_scratch;  // memory to reuse, no state
   // Work was left by a count limit at this instant; it continues there.
   Time continue_at = Time::never();
 
@@ -111,7 +113,7 @@ struct State {
 // --- flows (state/flow_ops.cpp) ---------------------------------------------------------------
 
 // Where the task stands inside its flow: exact ageing without a scan.
-std::int64_t head_key(const State& state, const TaskRow& row);
+std::int64_t head_key(const State& state, const Head& head);
 std::uint8_t cost_class(const TaskRow& row);
 
 // Puts a pending task among its flow's, at the end of its lane or at its old place, and refreshes
@@ -122,10 +124,8 @@ bool put_in_flow(State& state, std::uint32_t slot);
 // Takes it out. The flow and the queue are not refreshed: several tasks may leave together.
 void leave_flow(State& state, std::uint32_t slot);
 
-// The head that competes for the flow; kNoSlot: the flow is empty.
-std::uint32_t head_of(const State& state, const Flow& flow);
-// Whether the tenant may start this head now (not paused, below its maximum).
-bool tenant_allows(const State& state, const TaskRow& head);
+// Whether the tenant may start this much now (not paused, below its maximum).
+bool tenant_allows(const State& state, TenantId tenant, Milli use);
 
 void refresh_flow(State& state, std::uint32_t flow);
 // For changes that touch all of a tenant's flows: pause, limits, guarantee, weight, usage.
@@ -142,6 +142,8 @@ void arm_usage_timer(State& state, TenantId tenant);
 
 // Brings leader, readiness, key and bench up to date after anything the queue depends on moved.
 void refresh_queue(State& state, QueueId queue);
+// The same when all that moved is that tenants were charged: keys may only have risen.
+void refresh_queue_key(State& state, QueueId queue);
 // The queues of a model, after its residences changed.
 void refresh_queues_of(State& state, ModelId model);
 // Who had the better key when a batch with `served` started was passed over.
@@ -190,6 +192,10 @@ std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
 // --- leases and tasks (state/task_ops.cpp) ----------------------------------------------------
 
 std::uint32_t find_lease(const State& state, LeaseId id);  // kNoSlot: none
+// When a lease is charged more: a long one when what it paid for is used up, one that runs late
+// only after a grace, since most late batches end soon and are then set right anyway.
+inline constexpr Duration kChargeGrace = seconds(1);
+Time next_charge_at(const Lease& lease);
 // Sets the task's timer to the next instant at which it expires or becomes eligible.
 void arm_task_timer(State& state, std::uint32_t slot);
 // A waiting task whose dependencies are resolved: ripe now, or at its instant.

@@ -10,6 +10,11 @@ std::uint32_t find_lease(const State& state, LeaseId id) {
   return state.lease_index.find(id.value);
 }
 
+Time next_charge_at(const Lease& lease) {
+  const bool is_late = lease.charged >= lease.expected;
+  return lease.started + lease.charged + (is_late ? kChargeGrace : Duration{0});
+}
+
 void arm_task_timer(State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);
   Time due = Time::never();

@@ -78,6 +78,8 @@ const std::vector<Figure>& figures() {
       {"failed or expired", "failed_or_expired",
        [](const Report& r) { return static_cast<double>(r.tasks.failed + r.tasks.expired); },
        whole},
+      {"not finished", "unfinished",
+       [](const Report& r) { return static_cast<double>(r.tasks.unfinished); }, whole},
       {"wait, mean", "wait_ms_mean", [](const Report& r) { return r.waits.mean; },
        milliseconds_text},
       {"wait, p99", "wait_ms_p99", [](const Report& r) { return r.waits.p99; }, milliseconds_text},

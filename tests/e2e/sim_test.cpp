@@ -1,0 +1,135 @@
+// berth sim as a process: what it prints, how it exits, and what the first document promised.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+namespace {
+
+struct Result {
+  int code = -1;
+  std::string out;  // standard output and error together
+};
+
+Result berth(const std::string& arguments) {
+  Result result;
+  const std::string command = std::string(BERTH_BINARY) + " " + arguments + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return result;
+  char buffer[4096];
+  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    result.out.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  return result;
+}
+
+// The number after the keys, each looked for behind the one before.
+double number(const std::string& json, const std::vector<std::string>& keys, std::size_t from = 0) {
+  for (const std::string& key : keys) {
+    from = json.find("\"" + key + "\": ", from);
+    EXPECT_NE(from, std::string::npos) << key;
+    if (from == std::string::npos) return -1;
+    from += key.size() + 4;
+  }
+  return std::strtod(json.c_str() + from, nullptr);
+}
+
+std::string text(const std::string& json, const std::string& key) {
+  const std::size_t at = json.find("\"" + key + "\": \"");
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + key.size() + 5;
+  return json.substr(begin, json.find('"', begin) - begin);
+}
+
+// The first document's sample run: 32 tasks in at most 14 batches, waiting 122 ms on average, at
+// 50.87 tasks a second. All three together in at least 95 of 100 seeds.
+TEST(FirstRun, KeepsWhatTheFirstDocumentMeasured) {
+  const Result result = berth("sim examples/first-run.toml --seeds 100 --json");
+  ASSERT_EQ(result.code, 0) << result.out;
+  int good = 0;
+  int runs = 0;
+  for (std::size_t at = result.out.find("\"runs\""); at != std::string::npos;
+       at = result.out.find("\"makespan_s\"", at + 1)) {
+    at = result.out.find("\"seed\"", at);
+    if (at == std::string::npos) break;
+    ++runs;
+    const bool complete = number(result.out, {"tasks", "completed"}, at) == 32;
+    const bool few = number(result.out, {"batches"}, at) <= 14;
+    const bool quick = number(result.out, {"wait_ms", "mean"}, at) <= 122.0;
+    const bool much = number(result.out, {"throughput_per_s"}, at) >= 50.87;
+    good += complete && few && quick && much ? 1 : 0;
+  }
+  EXPECT_EQ(runs, 100);
+  EXPECT_GE(good, 95);
+}
+
+TEST(FirstRun, BatchesOfOneMissTheThroughputAndALongWaitMissesTheLatency) {
+  const Result single = berth("sim examples/first-run.toml --set queues.max_batch_size=1 --json");
+  ASSERT_EQ(single.code, 0) << single.out;
+  EXPECT_LT(number(single.out, {"throughput_per_s"}), 50.87);
+  const Result patient = berth(
+      "sim examples/first-run.toml --set queues.max_batch_size=8 "
+      "--set queues.max_batch_wait=1s --json");
+  ASSERT_EQ(patient.code, 0) << patient.out;
+  EXPECT_GT(number(patient.out, {"wait_ms", "mean"}), 122.0);
+}
+
+TEST(Sim, TwoProcessesDecideTheSame) {
+  for (const char* example : {"first-run", "dependencies"}) {
+    const std::string arguments = std::string("sim examples/") + example + ".toml --json";
+    const std::string hash = text(berth(arguments).out, "actions_hash");
+    EXPECT_EQ(hash.size(), 16U) << example;
+    EXPECT_EQ(text(berth(arguments).out, "actions_hash"), hash) << example;
+    EXPECT_NE(text(berth(arguments + " --seed 99").out, "actions_hash"), hash) << example;
+  }
+}
+
+TEST(Sim, EveryExampleRunsAndLosesNothing) {
+  for (const char* example : {"first-run", "multi-tenant", "model-swap", "dependencies"}) {
+    const Result result = berth(std::string("sim examples/") + example + ".toml --json");
+    ASSERT_EQ(result.code, 0) << example << "\n" << result.out;
+    const auto count = [&](const std::string& key) { return number(result.out, {"tasks", key}); };
+    EXPECT_GT(count("completed"), 0) << example;
+    EXPECT_EQ(count("submitted"), count("completed") + count("refused") + count("cancelled") +
+                                      count("failed") + count("expired") + count("unfinished"))
+        << example;
+  }
+}
+
+// Nothing that can run is left behind, unless the scenario itself stops early.
+TEST(Sim, AnExampleWithoutAnEndFinishesItsWork) {
+  for (const char* example : {"first-run", "model-swap", "dependencies"}) {
+    const Result result = berth(std::string("sim examples/") + example + ".toml --json");
+    EXPECT_EQ(number(result.out, {"tasks", "unfinished"}), 0) << example;
+  }
+}
+
+TEST(Sim, ExitCodesTellWrongInputFromAFailedWrite) {
+  EXPECT_EQ(berth("").code, 2);
+  EXPECT_EQ(berth("--help").code, 0);
+  EXPECT_EQ(berth("--version").code, 0);
+  EXPECT_EQ(berth("smi examples/first-run.toml").code, 2);
+  EXPECT_EQ(berth("sim examples/none.toml").code, 2);
+  EXPECT_EQ(berth("sim examples").code, 2);
+  EXPECT_EQ(berth("sim examples/first-run.toml --set seed=-1").code, 2);
+  EXPECT_EQ(berth("sim examples/first-run.toml --quiet --timeline /dev/full").code, 1);
+  EXPECT_EQ(berth("sim examples/first-run.toml --quiet > /dev/full").code, 0);
+  EXPECT_EQ(berth("sim examples/first-run.toml > /dev/full").code, 1);
+}
+
+TEST(Sim, FairKeepsTheFloodFromTheOthers) {
+  const auto product_p99 = [](const std::string& policy) {
+    const Result result = berth("sim examples/multi-tenant.toml --json --policy " + policy);
+    const std::size_t tenants = result.out.find("\"tenants\": [");
+    const std::size_t product = result.out.find("\"name\": \"product\"", tenants);
+    return number(result.out, {"wait_ms", "p99"}, product);
+  };
+  EXPECT_LT(10 * product_p99("fair"), product_p99("fifo"));
+}
+
+}  // namespace

@@ -71,7 +71,6 @@ void GroupBuilder::add_event(const core::Event& event) {
 }
 
 void GroupBuilder::add_action(const core::Action& action) {
-  ASSERT(events_ > 0);
   const std::size_t start = out_.size();
   encode_action(out_, action);
   hash_.add_bytes(out_.view_from(start));
@@ -161,7 +160,6 @@ bool GroupCursor::next() {
     if (!decode_event(in_, event_)) return false;
   } else {
     ++actions_;
-    if (events_ == 0) in_.fail("an event before its actions");
     if (!decode_action(in_, action_)) return false;
   }
   encoded_ = in_.since(start);

@@ -5,11 +5,13 @@
 //           8  u32  bytes of payload        44  u32  behaviour of the core that decided
 //          12  u32  events                  48  u32  CRC32C of the payload
 //          16  u32  actions                 52  u32  CRC32C of the 52 bytes before
-//          20  u64  seq of the first event  56  payload: each event, followed by its actions
+//          20  u64  seq of the first event  56  payload: events and actions as they took effect
 //
-// Events are numbered through the whole journal: the next group begins at seq + events. The header
-// has a checksum of its own, so a length is believed only when it is intact, and "too short" is
-// told from "damaged". Magic, format, length and both checksums stay in their places in any format.
+// The actions that an event led to follow it; those of timers that were due before it precede it,
+// so that recovery applies message after message. Events are numbered through the whole journal:
+// the next group begins at seq + events. The header has a checksum of its own, so a length is
+// believed only when it is intact, and "too short" is told from "damaged". Magic, format, length
+// and both checksums stay in their places in any format.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +53,9 @@ class GroupBuilder {
   explicit GroupBuilder(RunningHash& hash);
 
   void add_event(const core::Event& event);
-  void add_action(const core::Action& action);  // REQUIRES an event before it
+  void add_action(const core::Action& action);
 
-  bool empty() const { return events_ == 0; }
+  bool empty() const { return events_ == 0 && actions_ == 0; }
   std::uint32_t events() const { return events_; }
   std::size_t size() const { return out_.size(); }  // bytes so far, header included
 

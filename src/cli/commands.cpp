@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"sim", "run a scenario in virtual time and report how it went", run_sim},
+    Command{"bench", "measure the engine on this machine", run_bench},
 };
 
 void print_help(std::ostream& out) {

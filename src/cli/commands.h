@@ -26,6 +26,9 @@ int run_command_line(Args args, Console& console);
 // berth sim FILE … and berth sim compare FILE …
 int run_sim(Args args, Console& console);
 
+// berth bench core …
+int run_bench(Args args, Console& console);
+
 // "berth: message", the command's help named; returns kBadInput.
 int bad_usage(Console& console, std::string_view command, std::string_view message);
 

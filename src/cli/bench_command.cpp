@@ -1,0 +1,155 @@
+// berth bench core: the shipped engine under full load, on this machine.
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/table.h"
+#include "sim/core_bench.h"
+#include "sim/diagnostics.h"
+#include "sim/json.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::uint32_t kSmallPending = 10'000;
+
+constexpr std::array kFlags = {
+    Flag{"--pending", "N", "tasks that wait throughout (default 1000000)"},
+    Flag{"--gpus", "N", "GPUs (default 10000)"},
+    Flag{"--tenants", "N", "tenants (default 1000)"},
+    Flag{"--queues", "N", "queues, each with a model (default 1000)"},
+    Flag{"--events", "N", "events to measure (default 3000000)"},
+    Flag{"--seed", "N", "of cancels, failures and expiries (default 1)"},
+    Flag{"--no-growth", "", "leave out the second run with 10,000 pending tasks"},
+    Flag{"--json", "", "print the result as JSON"},
+    Flag{"--help", "", "print this text"},
+};
+
+void print_help(Console& console) {
+  console.out << "usage: berth bench core [FLAGS]\n"
+                 "\n"
+                 "Drives the engine as shipped (asserts, running hash and explanations on) in a\n"
+                 "closed loop: each batch that ends is replaced by as many new tasks, while some\n"
+                 "are cancelled, fail and are retried, or expire. Times are of this thread's CPU,\n"
+                 "driver included.\n"
+                 "\n"
+              << flag_help(kFlags)
+              << "\n"
+                 "example:\n"
+                 "  berth bench core --pending 100000 --gpus 1000 --no-growth\n";
+}
+
+// Reads a number flag into `target`; false after an error was printed.
+bool read_number(const Arguments& args, std::string_view flag, auto& target, std::int64_t low,
+                 std::int64_t high, Console& console) {
+  const auto text = args.value(flag);
+  if (!text) return true;
+  const auto number = parse_integer(*text, low, high);
+  if (!number) {
+    bad_usage(console, "bench core",
+              std::string(flag) + " expects a whole number from " + std::to_string(low) + " to " +
+                  std::to_string(high) + ", not " + sim::quoted(*text));
+    return false;
+  }
+  target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
+  return true;
+}
+
+struct Outcome {
+  sim::CoreBenchOptions options;
+  sim::CoreBenchResult result;
+  std::optional<double> growth;  // time per event against that with few pending tasks
+};
+
+void print_table(const Outcome& outcome, Console& console) {
+  const sim::CoreBenchResult& r = outcome.result;
+  console.out << "core, " << count_text(outcome.options.pending) << " pending, "
+              << count_text(outcome.options.gpus) << " GPUs, "
+              << count_text(outcome.options.tenants) << " tenants, "
+              << count_text(outcome.options.queues) << " queues, policy fair\n\n"
+              << "  events per second   " << count_text(static_cast<std::uint64_t>(r.events_per_s))
+              << " (per second of thread CPU)\n"
+              << "  step                " << count_text(static_cast<std::uint64_t>(r.step_ns_p50))
+              << " ns p50, " << count_text(static_cast<std::uint64_t>(r.step_ns_p99)) << " ns p99, "
+              << count_text(static_cast<std::uint64_t>(r.step_ns_p999)) << " ns p99.9\n"
+              << "  memory              " << fixed_text(r.bytes_per_pending_task, 1)
+              << " bytes a pending task\n";
+  if (outcome.growth) {
+    console.out << "  growth              " << fixed_text(*outcome.growth, 2)
+                << "x the time per event of " << count_text(kSmallPending) << " pending tasks\n";
+  }
+  console.out << "\n";
+  Table table;
+  table.add({"of " + count_text(r.events) + " events and " + count_text(r.actions) + " actions",
+             "count"});
+  for (const sim::CoreBenchCount& count : r.mix)
+    table.add({count.name, count_text(count.count)});
+  table.print(console.out);
+}
+
+void print_json(const Outcome& outcome, Console& console) {
+  const sim::CoreBenchResult& r = outcome.result;
+  sim::JsonWriter json;
+  json.begin_object();
+  json.member("events_per_s", r.events_per_s);
+  json.key("step_ns");
+  json.begin_object();
+  json.member("p50", r.step_ns_p50);
+  json.member("p99", r.step_ns_p99);
+  json.member("p999", r.step_ns_p999);
+  json.end_object();
+  json.member("bytes_per_pending_task", r.bytes_per_pending_task);
+  if (outcome.growth) json.member("growth_10k_to_1m", *outcome.growth);
+  json.member("events", r.events);
+  json.member("actions", r.actions);
+  json.member("cpu_s", r.cpu_s);
+  json.key("mix");
+  json.begin_object();
+  for (const sim::CoreBenchCount& count : r.mix)
+    json.member(count.name, count.count);
+  json.end_object();
+  json.end_object();
+  console.out << json.text() << "\n";
+}
+
+}  // namespace
+
+int run_bench(Args args, Console& console) {
+  std::string error;
+  const auto parsed = Arguments::parse(args, kFlags, error);
+  if (!parsed) return bad_usage(console, "bench core", error);
+  if (parsed->has("--help")) {
+    print_help(console);
+    return kOk;
+  }
+  if (parsed->positional().size() != 1 || parsed->positional().front() != "core") {
+    return bad_usage(console, "bench core", "expects the name of a benchmark: core");
+  }
+  Outcome outcome;
+  sim::CoreBenchOptions& options = outcome.options;
+  const bool fits = read_number(*parsed, "--pending", options.pending, 1, 20'000'000, console) &&
+                    read_number(*parsed, "--gpus", options.gpus, 1, 1'000'000, console) &&
+                    read_number(*parsed, "--tenants", options.tenants, 1, 100'000, console) &&
+                    read_number(*parsed, "--queues", options.queues, 2, 100'000, console) &&
+                    read_number(*parsed, "--events", options.events, 1, 1'000'000'000, console) &&
+                    read_number(*parsed, "--seed", options.seed, 0, INT64_MAX, console);
+  if (!fits) return kBadInput;
+
+  outcome.result = sim::run_core_bench(options);
+  if (!parsed->has("--no-growth")) {
+    sim::CoreBenchOptions small = options;
+    small.pending = kSmallPending;
+    outcome.growth = sim::run_core_bench(small).events_per_s / outcome.result.events_per_s;
+  }
+  if (parsed->has("--json")) {
+    print_json(outcome, console);
+  } else {
+    print_table(outcome, console);
+  }
+  return kOk;
+}
+
+}  // namespace berth::cli

@@ -124,6 +124,11 @@ void Decider::end_task(LeaseId lease, const TaskOutcome& outcome) {
 void Decider::end_lease(const LeaseEnded& ended) {
   const std::uint32_t slot = find_lease(state_, ended.lease);
   if (slot == kNoSlot) return;
+  // The next batch is most likely of the same queue. Memory is what a step waits for.
+  for (const LeaseTask& task : state_.leases[slot].tasks) {
+    if (task.live) state_.tasks.prefetch(task.slot, task.task);
+  }
+  prefetch_heads(state_, state_.leases[slot].queue);
   for (const TaskOutcome& outcome : ended.outcomes)
     end_task(ended.lease, outcome);
   for (std::size_t i = 0; i < state_.leases[slot].tasks.size(); ++i) {

@@ -152,13 +152,15 @@ void start_batch(State& state, const BatchStarted& batch) {
   const QueueId served_before = state.last_served;
   state.last_served = batch.queue;
 
-  // The flows are consistent again before anyone looks at them.
-  std::uint32_t last_flow = kNoSlot;
+  // The flows are consistent again before anyone looks at them, each refreshed once.
+  std::vector<std::uint32_t>& flows = state.flow_scratch;
+  flows.clear();
   for (const LeaseTask& task : lease.tasks) {
     const std::uint32_t flow = state.tasks.row(task.slot).flow;
-    if (flow != last_flow) refresh_flow(state, flow);
-    last_flow = flow;
+    if (std::find(flows.begin(), flows.end(), flow) == flows.end()) flows.push_back(flow);
   }
+  for (const std::uint32_t flow : flows)
+    refresh_flow(state, flow);
   refresh_queue(state, batch.queue);
   if (state.rule->key_follows_queue && served_before && served_before != batch.queue) {
     refresh_queue(state, served_before);

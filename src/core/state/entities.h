@@ -29,25 +29,25 @@ struct UsageWindow {
   bool operator==(const UsageWindow&) const = default;
 };
 
+// What every batch touches stands first.
 struct Tenant {
-  TenantSpec spec;
-  bool paused = false;
   // Fairness. V: charged GPU-microseconds over weight; it never falls.
   std::int64_t v_us = 0;
   std::int64_t credit_us = 0;   // refunds, set against the next charges, in V's unit
   std::int64_t charged_us = 0;  // the ledger: what was charged, net of refunds, before weighting
   Milli in_use;
-  UsageWindow usage;
+  std::uint32_t queued = 0;  // live tasks that have not started
+  std::uint32_t live = 0;
+  std::uint32_t pending = 0;
+  std::uint32_t first_led = UINT32_MAX;  // list of queues whose best flow is this tenant's
+  bool paused = false;
+  TenantSpec spec;
   // Admission.
   std::int64_t token_nano = 0;  // level of the bucket, in 1e-9 tokens
   Time token_at{0};             // when the level was true
   std::int64_t tokens_today = 0;
-  std::uint32_t queued = 0;  // live tasks that have not started
-  std::uint32_t live = 0;
-  std::uint32_t pending = 0;
-  // Index.
   std::vector<std::uint32_t> flows;
-  std::uint32_t first_led = UINT32_MAX;  // list of queues whose best flow is this tenant's
+  UsageWindow usage;
 };
 
 // Where a ready queue waits for service.

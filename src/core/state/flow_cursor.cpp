@@ -36,36 +36,33 @@ void LaneCursor::advance() {
   settle();
 }
 
-FlowCursor::FlowCursor(const State& state, const Flow& flow) : state_(&state), flow_(&flow) {
-  lanes_.reserve(flow.lanes.size());
-  for (const Lane& lane : flow.lanes) {
-    if (lane.live > 0 || !lane.returned.empty()) lanes_.emplace_back(state, lane);
-  }
-  settle();
-}
-
-std::uint32_t FlowCursor::slot() const {
-  return best_ < lanes_.size() ? lanes_[best_].slot() : kNoSlot;
+FlowCursor::FlowCursor(const State& state, const Flow& flow)
+    : state_(&state), flow_(&flow), first_(state, flow.lanes.front()) {
+  if (flow.lanes.size() == 1) return;
+  more_.reserve(flow.lanes.size() - 1);
+  for (std::size_t i = 1; i < flow.lanes.size(); ++i)
+    more_.emplace_back(state, flow.lanes[i]);
+  choose_best();
 }
 
 void FlowCursor::advance() {
-  lanes_[best_].advance();
-  settle();
+  best().advance();
+  if (!more_.empty()) choose_best();
 }
 
-void FlowCursor::settle() {
-  if (lanes_.size() == 1) return;
-  best_ = lanes_.size();
+void FlowCursor::choose_best() {
+  best_ = 0;
   OrderKey least;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (lanes_[i].slot() == kNoSlot) continue;
-    const std::uint32_t slot = lanes_[i].slot();
+  bool found = false;
+  for (std::size_t i = 0; i <= more_.size(); ++i) {
+    const std::uint32_t slot = i == 0 ? first_.slot() : more_[i - 1].slot();
+    if (slot == kNoSlot) continue;
     const OrderKey key =
         state_->rule->flow_key(*state_, *flow_, head_from(state_->tasks.row(slot), slot));
-    if (best_ == lanes_.size() || key < least) {
-      best_ = i;
-      least = key;
-    }
+    if (found && least < key) continue;
+    found = true;
+    least = key;
+    best_ = i;
   }
 }
 

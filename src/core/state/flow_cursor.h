@@ -31,19 +31,24 @@ class LaneCursor {
   bool from_returned_ = false;
 };
 
-// The pending tasks of one flow in order of service.
+// The pending tasks of one flow in order of service. Most flows have one lane; the others cost an
+// allocation.
 class FlowCursor {
  public:
   FlowCursor(const State& state, const Flow& flow);
-  std::uint32_t slot() const;
+  // kNoSlot at the end.
+  std::uint32_t slot() const { return best().slot(); }
   void advance();
 
  private:
-  void settle();
+  LaneCursor& best() { return best_ == 0 ? first_ : more_[best_ - 1]; }
+  const LaneCursor& best() const { return best_ == 0 ? first_ : more_[best_ - 1]; }
+  void choose_best();
 
   const State* state_;
   const Flow* flow_;
-  std::vector<LaneCursor> lanes_;
+  LaneCursor first_;
+  std::vector<LaneCursor> more_;
   std::size_t best_ = 0;
 };
 

@@ -175,6 +175,21 @@ void refresh_flow(State& state, std::uint32_t flow_id) {
   }
 }
 
+void prefetch_heads(const State& state, QueueId queue) {
+  constexpr std::size_t kFlowsFetched = 8;
+  constexpr int kTasksFetched = 4;
+  std::size_t left = kFlowsFetched;
+  for (const auto& entry : state.queue(queue).flows.entries()) {
+    if (left-- == 0) break;
+    for (const Lane& lane : state.flows.flow(entry.handle).lanes) {
+      ChunkPool::Cursor cursor(state.flows.pool(), lane.fifo);
+      for (int i = 0; i < kTasksFetched && !cursor.done(); ++i, cursor.advance()) {
+        __builtin_prefetch(&state.tasks.row((*cursor).slot), 1);
+      }
+    }
+  }
+}
+
 void refresh_tenant(State& state, TenantId tenant) {
   for (const std::uint32_t flow : state.tenant(tenant).flows) {
     if (state.flows.flow(flow).live == 0) continue;

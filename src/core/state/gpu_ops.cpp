@@ -129,15 +129,16 @@ void release_hold(State& state, GpuId id) {
   refresh_gpu(state, id);
 }
 
+Duration keep_alive_step(const Model& model) { return std::max(model.spec.keep_alive, seconds(1)); }
+
 void arm_keep_alive(State& state, GpuId id) {
   Time due = Time::never();
   for (const Residence& residence : state.gpu(id).residences) {
     if (residence.loading || residence.leases > 0) continue;
-    const Duration keep = state.model(residence.model).spec.keep_alive;
-    if (keep == Duration::forever()) continue;
-    const Time ends = residence.idle_since + keep;
-    // One that is past it but still wanted is looked at again a keep-alive later.
-    due = std::min(due, ends > state.now ? ends : state.now + keep);
+    const Duration step = keep_alive_step(state.model(residence.model));
+    if (step == Duration::forever()) continue;
+    const std::int64_t since_look = (state.now - residence.idle_since).ns % step.ns;
+    due = std::min(due, state.now - Duration{since_look} + step);
   }
   state.timers.set(TimerKind::keep_alive, id.value, id.value, due);
 }

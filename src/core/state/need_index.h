@@ -30,6 +30,11 @@ class NeedIndex {
   // The least need of all queues here; none when empty.
   std::optional<std::int64_t> least_need() const;
   bool empty() const { return size_ == 0; }
+  // Calls visit(need, heap of the queues with that need); for checks.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (std::size_t leaf = 0; leaf < needs_.size(); ++leaf) visit(needs_[leaf], heaps_[leaf]);
+  }
 
  private:
   struct Node {

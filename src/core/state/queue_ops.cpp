@@ -181,7 +181,11 @@ void note_passed_over(State& state, QueueId served) {
   while (!state.turn.empty() && state.turn.top().key < key) {
     const QueueId passed{state.turn.top().handle};
     Queue& queue = state.queue(passed);
-    if (queue.blocked) refresh_queue(state, passed);
+    if (queue.blocked) {
+      OrderKey leader_key;
+      settle_leader(state, passed, leader_key);
+      queue.key = state.rule->queue_key(state, queue, leader_key);
+    }
     if (state.turn.top().key < queue.key) {  // a lower bound: charged since
       state.turn.put(state.turn_positions, passed.value, queue.key);
       continue;

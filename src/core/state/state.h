@@ -91,7 +91,9 @@ struct State {
   std::set<QueueId> declined;
   std::set<QueueId> holding;
   Timers timers;
-  std::vector<std::pair<TenantId, std::int64_t>> charge_scratch;  // memory to reuse, no state
+  // Memory to reuse; holds nothing between steps.
+  std::vector<std::pair<TenantId, std::int64_t>> charge_scratch;
+  std::vector<std::uint32_t> flow_scratch;
   // Work was left by a count limit at this instant; it continues there.
   Time continue_at = Time::never();
 
@@ -128,6 +130,8 @@ void leave_flow(State& state, std::uint32_t slot);
 bool tenant_allows(const State& state, TenantId tenant, Milli use);
 
 void refresh_flow(State& state, std::uint32_t flow);
+// A hint that the next batch of this queue will be built soon: fetches its flows' first tasks.
+void prefetch_heads(const State& state, QueueId queue);
 // For changes that touch all of a tenant's flows: pause, limits, guarantee, weight, usage.
 void refresh_tenant(State& state, TenantId tenant);
 // Charges the tenant's counter and refreshes the queues it leads.
@@ -169,6 +173,9 @@ const Residence* find_residence(const Gpu& gpu, ModelId model);
 Residence& add_residence(State& state, GpuId gpu, ModelId model, bool loading);
 // REQUIRES that no batch uses it, unless the GPU is down.
 void remove_residence(State& state, GpuId gpu, ModelId model);
+// An idle model is looked at every whole keep-alive after it fell idle, at most once a second; it is
+// evicted when no work waits for it at such a look. Other looks, which may come early, change nothing.
+Duration keep_alive_step(const Model& model);
 void arm_keep_alive(State& state, GpuId gpu);
 // Up or lost, draining or not. Counts; does not refresh.
 void set_gpu_flags(State& state, GpuId gpu, bool up, bool draining);

@@ -80,11 +80,11 @@ const std::uint32_t* TaskTable::entry_of(std::uint64_t no) const {
 void TaskTable::grow_pages(std::uint64_t no) {
   const std::uint64_t page = no / kPageEntries;
   if (pages_.empty()) first_page_ = page;
-  while (page - first_page_ >= pages_.size()) {
-    auto fresh = std::make_unique<Page>();
-    std::fill(std::begin(fresh->entries), std::end(fresh->entries), kUnknown);
-    pages_.push_back(std::move(fresh));
-  }
+  if (page - first_page_ >= pages_.size()) pages_.resize(page - first_page_ + 1);
+  auto& found = pages_[page - first_page_];
+  if (found) return;
+  found = std::make_unique<Page>();
+  std::fill(std::begin(found->entries), std::end(found->entries), kUnknown);
 }
 
 void TaskTable::forget_old_pages() {
@@ -163,6 +163,15 @@ std::vector<TaskNo> TaskTable::take_dependants(std::uint32_t slot) {
     free_edges_.push_back(edge);
   }
   rows_[slot].dependants = kNoSlot;
+  std::reverse(dependants.begin(), dependants.end());
+  return dependants;
+}
+
+std::vector<TaskNo> TaskTable::dependants_of(std::uint32_t slot) const {
+  std::vector<TaskNo> dependants;
+  for (std::uint32_t edge = rows_[slot].dependants; edge != kNoSlot; edge = edges_[edge].next) {
+    dependants.push_back(edges_[edge].dependant);
+  }
   std::reverse(dependants.begin(), dependants.end());
   return dependants;
 }

@@ -22,7 +22,8 @@ namespace berth::core {
 
 inline constexpr std::uint32_t kNoSlot = UINT32_MAX;
 
-struct TaskRow {
+// Aligned so that a row is one pair of cache lines, which the hardware fetches together.
+struct alignas(128) TaskRow {
   TaskNo no;
   Time submitted;
   Time eligible;  // pending: since when; waiting: not before; never: until something releases it
@@ -84,6 +85,12 @@ class TaskTable {
   // None: live, refused, never seen or forgotten.
   std::optional<TaskState> ended(TaskNo no) const;
 
+  // A hint that the row will be touched soon, and with it the entry of its number.
+  void prefetch(std::uint32_t slot, TaskNo no) const {
+    __builtin_prefetch(&rows_[slot], 1);
+    if (const std::uint32_t* entry = entry_of(no.value)) __builtin_prefetch(entry, 1);
+  }
+
   TaskRow& row(std::uint32_t slot) { return rows_[slot]; }
   const TaskRow& row(std::uint32_t slot) const { return rows_[slot]; }
   std::size_t slots() const { return rows_.size(); }
@@ -95,6 +102,8 @@ class TaskTable {
   void add_dependant(std::uint32_t slot, TaskNo dependant);
   // Empties the list and returns it, first added first.
   std::vector<TaskNo> take_dependants(std::uint32_t slot);
+  // The same list, left as it is; for checks.
+  std::vector<TaskNo> dependants_of(std::uint32_t slot) const;
 
   std::size_t bytes() const;
 
@@ -104,6 +113,20 @@ class TaskTable {
   std::uint32_t create_restored(TaskNo no);
   // Oldest number whose end may still be remembered.
   TaskNo oldest_remembered() const;
+  // Calls live(number, slot) and ended(number, state) for all there are, by ascending number.
+  template <class Live, class Ended>
+  void visit_numbers(Live live, Ended ended) const {
+    std::uint64_t no = first_page_ * kPageEntries;
+    for (const auto& page : pages_) {
+      for (std::uint32_t i = 0; page && i < kPageEntries; ++i) {
+        const std::uint32_t entry = page->entries[i];
+        if (entry < kEndedBase) live(TaskNo{no + i}, entry);
+        if (entry <= kEndedBase) continue;
+        ended(TaskNo{no + i}, static_cast<TaskState>(entry - kEndedBase - 1));
+      }
+      no += kPageEntries;
+    }
+  }
 
  private:
   static constexpr std::uint32_t kPageEntries = 4096;

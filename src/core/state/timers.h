@@ -54,6 +54,14 @@ class Timers {
     return heaps_[static_cast<std::size_t>(kind)].key_of(where, handle).due;
   }
 
+  // For checks.
+  const IndexedHeap<TimerKey>& heap_of(TimerKind kind) const {
+    return heaps_[static_cast<std::size_t>(kind)];
+  }
+  const HeapPositions& positions_of(TimerKind kind) const {
+    return positions_[static_cast<std::size_t>(kind)];
+  }
+
   // The next timer among kinds below `end`.
   std::optional<DueTimer> next(std::size_t end = kTimerKinds) const {
     std::optional<DueTimer> first;

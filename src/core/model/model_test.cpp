@@ -1,0 +1,55 @@
+// The tables of the model: task states and reasons, and the documents that repeat them.
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/model/reason.h"
+#include "core/model/task_states.h"
+
+namespace berth::core {
+namespace {
+
+TEST(TaskStates, TheGlossaryRepeatsTheTable) {
+  std::ifstream file("docs/glossary.md");
+  ASSERT_TRUE(file) << "run from the root of the repository";
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const TaskStateInfo& state : kTaskStates) {
+    const std::string row = "| " + std::string(state.name) + " | " +
+                            (state.terminal ? "yes" : "no") + " | " + std::string(state.meaning) +
+                            " |";
+    EXPECT_NE(text.str().find(row), std::string::npos) << row;
+  }
+}
+
+TEST(TaskStates, TerminalOnesLeadNowhereAndEveryOtherCanEnd) {
+  for (std::size_t from = 0; from < kTaskStates.size(); ++from) {
+    bool can_end = false;
+    for (std::size_t to = 0; to < kTaskStates.size(); ++to) {
+      const bool may = may_step(static_cast<TaskState>(from), static_cast<TaskState>(to));
+      if (kTaskStates[from].terminal) {
+        EXPECT_FALSE(may);
+      }
+      can_end |= may && kTaskStates[to].terminal;
+    }
+    EXPECT_EQ(can_end, !kTaskStates[from].terminal) << kTaskStates[from].name;
+  }
+  EXPECT_EQ(name_of(TaskState::starting), "starting");
+  EXPECT_FALSE(may_step(TaskState::waiting, TaskState::completed));
+}
+
+TEST(Reasons, HaveNamesOfTheirOwnAndASentence) {
+  std::set<std::string_view> names;
+  for (const ReasonInfo& reason : kReasons) {
+    EXPECT_TRUE(names.insert(reason.name).second) << reason.name;
+    EXPECT_FALSE(reason.sentence.empty()) << reason.name;
+  }
+  EXPECT_EQ(info_of(ReasonCode::vram_short).unit, "MiB");
+  EXPECT_FALSE(Reason{});
+}
+
+}  // namespace
+}  // namespace berth::core

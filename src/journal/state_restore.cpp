@@ -1,0 +1,338 @@
+// Restoring, part one: the engine, tenants, models, GPUs and queues; then what is derived.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "core/policy/orders.h"
+#include "journal/state_restorer.h"
+
+namespace berth::journal {
+namespace {
+
+using core::State;
+
+constexpr std::int64_t kMibMax = std::int64_t{1} << 40;
+constexpr std::int64_t kUsableMax = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMilliMax = std::int64_t{1} << 40;
+constexpr std::int64_t kSketchMax = std::int64_t{1} << 53;
+
+bool is_mib(Mib x) { return x.value >= 0 && x.value <= kMibMax; }
+
+bool is_sane(const core::PolicySpec& policy) {
+  constexpr std::int64_t kAgeStepMax = std::numeric_limits<std::int64_t>::max() / 32768;
+  return policy.age_step.ns >= 0 && policy.age_step.ns <= kAgeStepMax &&
+         policy.vram_usable.value >= 0 && policy.vram_usable.value <= 1'000'000 &&
+         policy.usage_window.ns >= 0 && policy.starts_per_step >= 1;
+}
+
+bool is_sane(const core::BatchTimeSketch& sketch) {
+  const auto fits = [](std::int64_t x) { return x >= 0 && x <= kSketchMax; };
+  return fits(sketch.count) && fits(sketch.sum_n) && sketch.sum_nn >= 0 && fits(sketch.sum_t) &&
+         sketch.sum_nt >= 0 && fits(sketch.base.ns) && fits(sketch.per_task.ns);
+}
+
+}  // namespace
+
+void Restorer::begin(StateSection section, const char* name) {
+  error_.section = name;
+  record_at_ = 0;
+  const auto bytes = snapshot_.section(static_cast<std::uint32_t>(section));
+  in_ = Reader(bytes.value_or(ByteView{}));
+  if (!bytes) in_.fail("the section");
+}
+
+bool Restorer::end() {
+  if (in_.ok() && !in_.at_end()) in_.fail("the end of the section");
+  if (in_.ok()) return true;
+  error_.offset = in_.error().offset;
+  error_.expected = in_.error().expected;
+  return false;
+}
+
+std::unique_ptr<State> Restorer::restore() {
+  const bool complete = read_engine() && read_tenants() && read_models() && read_gpus() &&
+                        read_queues() && check_engine() && read_ends() && read_signals() &&
+                        read_tasks() && read_ripe() && read_leases();
+  if (!complete) return nullptr;
+  derive();
+  return std::move(state_);
+}
+
+bool Restorer::read_engine() {
+  begin(StateSection::engine, "engine");
+  next(engine_);
+  State& state = *state_;
+  state.now = engine_.now;
+  state.policy = engine_.policy;
+  state.rule = &core::rule_for(state.policy.order);
+  state.next_lease = engine_.next_lease;
+  state.v_last_pick = engine_.v_last_pick;
+  state.next_turn = engine_.next_turn;
+  state.last_served = engine_.last_served;
+  state.continue_at = engine_.continue_at;
+  if (!in_.ok()) return end();
+  require(state.now.ns >= 0 && state.now != Time::never(), "an instant of the engine's axis");
+  require(is_sane(state.policy), "a policy in range");
+  require(is_past(state.continue_at) || state.continue_at == Time::never(),
+          "work left at an instant that has come");
+  return end();
+}
+
+// What it says of queues and tenants, once those are known.
+bool Restorer::check_engine() {
+  const auto ascends = [](const auto& list) {
+    return std::adjacent_find(list.begin(), list.end(),
+                              [](const auto& a, const auto& b) { return !(a < b); }) == list.end();
+  };
+  begin(StateSection::engine, "engine");
+  const auto& fills = engine_.fills_due;
+  const auto& tiers = engine_.tiers_due;
+  require(!engine_.last_served || state_->has(engine_.last_served), "a queue that exists");
+  require(ascends(fills) && (fills.empty() || state_->has(fills.back())), "queues that exist");
+  require(ascends(tiers) && std::all_of(tiers.begin(), tiers.end(),
+                                        [&](const FlowName& flow) {
+                                          return state_->has(flow.queue) &&
+                                                 state_->has(flow.tenant) && flow.tier < 4;
+                                        }),
+          "flows that exist");
+  if (in_.ok()) return true;
+  return end();
+}
+
+// ---- Tenants ------------------------------------------------------------------------------------
+
+bool Restorer::read_tenants() { return read_list<TenantRecord>(StateSection::tenants, "tenants"); }
+
+void Restorer::take(TenantRecord& record) {
+  require(record.spec.weight.value > 0, "a weight above 0");
+  require(is_past(record.token_at), "a token level of the past");
+  core::Tenant& tenant = state_->tenants.emplace_back();
+  tenant.spec = record.spec;
+  tenant.paused = record.paused;
+  tenant.v_us = record.v_us;
+  tenant.credit_us = record.credit_us;
+  tenant.charged_us = record.charged_us;
+  tenant.token_nano = record.token_nano;
+  tenant.token_at = record.token_at;
+  tenant.tokens_today = record.tokens_today;
+  if (record.usage) take_usage(tenant, *record.usage);
+}
+
+void Restorer::take_usage(core::Tenant& tenant, const UsageRecord& record) {
+  core::UsageWindow& usage = tenant.usage;
+  require(record.bucket_us.size() == usage.bucket_us.size(), "30 buckets of usage");
+  if (!in_.ok()) return;
+  std::copy(record.bucket_us.begin(), record.bucket_us.end(), usage.bucket_us.begin());
+  usage.epoch = record.epoch;
+  bool in_range = true;
+  for (const std::int64_t bucket : usage.bucket_us) {
+    in_range &= bucket >= 0 && !__builtin_add_overflow(usage.sum_us, bucket, &usage.sum_us);
+  }
+  std::int64_t rolls = 0;
+  const std::int64_t width =
+      std::max<std::int64_t>(1, state_->policy.usage_window.ns / std::int64_t{core::kUsageBuckets});
+  in_range &= usage.epoch >= 0 && usage.epoch < std::numeric_limits<std::int64_t>::max() &&
+              !__builtin_mul_overflow(usage.epoch + 1, width, &rolls);
+  require(in_range && usage != core::UsageWindow{}, "a usage window in range");
+}
+
+// ---- Models -------------------------------------------------------------------------------------
+
+bool Restorer::read_models() { return read_list<ModelRecord>(StateSection::models, "models"); }
+
+void Restorer::take(ModelRecord& record) {
+  require(is_mib(record.spec.weights) && is_mib(record.spec.vram_per_task), "VRAM in range");
+  require(record.arrivals.gap_ns >= 0 &&
+              (record.arrivals == core::ArrivalSketch{} || is_past(record.arrivals.last)),
+          "arrivals of the past");
+  core::Model& model = state_->models.emplace_back();
+  model.spec = record.spec;
+  model.arrivals = record.arrivals;
+  for (const LoadTimeRecord& load : record.load_times) {
+    require(model.load_times.empty() || model.load_times.rbegin()->first < load.kind,
+            "load times by kind, ascending");
+    model.load_times.insert_or_assign(load.kind, load.took);
+  }
+  model.failed_loads = record.failed_loads;
+  model.loads = record.loads;
+  model.evictions = record.evictions;
+  model.resident_time = record.resident_time;
+  model.computing_time = record.computing_time;
+}
+
+// ---- GPUs ---------------------------------------------------------------------------------------
+
+bool Restorer::read_gpus() { return read_list<GpuRecord>(StateSection::gpus, "gpus"); }
+
+void Restorer::take(GpuRecord& record) {
+  const auto milli_in_range = [](Milli x) { return x.value >= -kMilliMax && x.value <= kMilliMax; };
+  require(record.spec.vram.value > 0 && is_mib(record.spec.vram), "VRAM in range");
+  require(record.spec.speed.value > 0 && milli_in_range(record.spec.speed), "a speed above 0");
+  require(milli_in_range(record.reported), "a utilisation in range");
+  require(!record.keep_alive || (record.keep_alive->ns >= 0 && record.keep_alive != Time::never()),
+          "an instant for keep_alive");
+  if (!in_.ok()) return;
+  core::Gpu& gpu = state_->gpus.emplace_back();
+  gpu.spec = record.spec;
+  gpu.up = record.up;
+  gpu.draining = record.draining;
+  gpu.reported = record.reported;
+  gpu.usable = Mib{gpu.spec.vram.value * state_->policy.vram_usable.value / 1000};
+  require(gpu.usable.value <= kUsableMax, "VRAM in range");
+  for (const ResidenceRecord& residence : record.residences) {
+    require(state_->has(residence.model), "a model that exists");
+    require(gpu.residences.empty() || gpu.residences.back().model < residence.model,
+            "residences by model, ascending");
+    require(is_mib(residence.weights), "weights in range");
+    require(is_past(residence.since) && is_past(residence.idle_since), "residences of the past");
+    if (!in_.ok()) return;
+    gpu.residences.push_back({.model = residence.model,
+                              .weights = residence.weights,
+                              .loading = residence.loading,
+                              .used = residence.used,
+                              .leases = 0,
+                              .since = residence.since,
+                              .idle_since = residence.idle_since,
+                              .owed = residence.owed});
+    gpu.weights += residence.weights;
+    core::Model& model = state_->model(residence.model);
+    if (residence.loading) {
+      gpu.weights_busy += residence.weights;
+      ++model.loading;
+    } else {
+      ++model.resident;
+    }
+  }
+  keep_alives_.push_back(record.keep_alive);
+}
+
+// ---- Queues -------------------------------------------------------------------------------------
+
+bool Restorer::read_queues() { return read_list<QueueRecord>(StateSection::queues, "queues"); }
+
+void Restorer::take(QueueRecord& record) {
+  constexpr Time kNeverYet{std::numeric_limits<std::int64_t>::min()};
+  const ModelId model = record.spec.model;
+  require(!model || state_->has(model), "a model that exists");
+  require(record.spec.max_batch_size >= 1, "a max_batch_size of at least 1");
+  require(is_sane(record.batch_time), "a batch time in range");
+  require(record.arrivals.gap_ns >= 0 &&
+              (record.arrivals == core::ArrivalSketch{} || is_past(record.arrivals.last)),
+          "arrivals of the past");
+  require(record.flushed_at == kNeverYet || is_past(record.flushed_at), "a flush of the past");
+  require(
+      !record.patience || (record.patience->due.ns >= 0 && record.patience->due != Time::never()),
+      "an instant for due");
+  require(!record.declined || record.declined->at >= 1, "a load declined with work waiting");
+  if (!in_.ok()) return;
+
+  const QueueId id{static_cast<std::uint32_t>(state_->queues.size())};
+  core::Queue& queue = state_->queues.emplace_back();
+  queue.spec = record.spec;
+  queue.paused = record.paused;
+  queue.flushed_at = record.flushed_at;
+  queue.turn = record.turn;
+  queue.batch_time = record.batch_time;
+  queue.arrivals = record.arrivals;
+  queue.wait = record.wait;
+  if (record.patience) {
+    queue.due = record.patience->due;
+    queue.overdue = record.patience->overdue;
+  }
+  if (record.declined) {
+    queue.declined_at = record.declined->at;
+    queue.declined = record.declined->reason;
+  }
+  for (const GpuId gpu : record.holds) {
+    require(state_->has(gpu) && !state_->gpu(gpu).held_for, "GPUs that exist, held once");
+    if (!in_.ok()) return;
+    state_->gpu(gpu).held_for = id;
+  }
+  queue.holds = std::move(record.holds);
+  queue.batches = record.batches;
+  if (model) state_->model(model).queues.push_back(id);
+}
+
+// ---- What is derived ----------------------------------------------------------------------------
+
+namespace {
+
+// Queues and tiers that became due at `now` are seen as such by the rebuilt indexes. Where a count
+// limit had left some of them for the next round, the indexes are built for the instant before, and
+// what was done by then is done again.
+void finish_round(State& state, const EngineRecord& engine, std::vector<core::Queue> before) {
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    core::Queue& queue = state.queues[i];
+    const QueueId id{i};
+    if (queue.due == Time::never() && before[i].due != Time::never()) {
+      queue.due = before[i].due;
+      queue.overdue = before[i].overdue;
+      if (queue.overdue) {
+        state.overdue.insert({queue.due, id});
+      } else {
+        state.timers.set(core::TimerKind::patience, i, i, queue.due);
+      }
+    }
+    if (queue.declined_at == 0 && before[i].declined_at > 0) {
+      queue.declined_at = before[i].declined_at;
+      state.declined.insert(id);
+    }
+  }
+  for (std::uint32_t i = 0; i < state.flows.size(); ++i) {
+    const core::Flow& flow = state.flows.flow(i);
+    if (state.timers.due_of(core::TimerKind::tier, i) > state.now) continue;
+    const FlowName name{flow.queue, flow.tenant, flow.tier};
+    if (std::binary_search(engine.tiers_due.begin(), engine.tiers_due.end(), name)) continue;
+    refresh_flow(state, i);
+  }
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const QueueId id{i};
+    if (std::binary_search(engine.fills_due.begin(), engine.fills_due.end(), id)) continue;
+    refresh_queue(state, id);
+  }
+}
+
+}  // namespace
+
+void Restorer::derive() {
+  State& state = *state_;
+  rebuild_links(state);
+  const bool cut_short = !engine_.fills_due.empty() || !engine_.tiers_due.empty();
+  std::vector<core::Queue> before;
+  if (cut_short) {
+    before = state.queues;
+    state.now = state.now - nanoseconds(1);
+  }
+  rebuild_indexes(state);
+  state.now = engine_.now;
+  if (cut_short) finish_round(state, engine_, std::move(before));
+
+  // These two follow from history, not from the tables.
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    state.timers.set(core::TimerKind::keep_alive, i, i, keep_alives_[i].value_or(Time::never()));
+  }
+  for (const RipeRecord& ripe : ripe_) {
+    state.timers.set(core::TimerKind::task, state.tasks.slot_of(ripe.task), ripe.task.value,
+                     ripe.timer.value_or(Time::never()));
+  }
+}
+
+std::optional<RestoredSnapshot> decode_snapshot(ByteView bytes, SnapshotError* error) {
+  const auto refuse = [&](const SnapshotError& why) {
+    if (error != nullptr) *error = why;
+    return std::nullopt;
+  };
+  DecodeError damage;
+  const auto snapshot = SnapshotReader::open(bytes, &damage);
+  if (!snapshot) return refuse({"", damage.offset, damage.expected});
+  if (snapshot->info().version != kStateVersion) {
+    return refuse({"", 4, "a version that this program reads"});
+  }
+  Restorer restorer(*snapshot);
+  auto state = restorer.restore();
+  if (!state) return refuse(restorer.error());
+  return RestoredSnapshot{snapshot->info(), core::Engine(std::move(state))};
+}
+
+}  // namespace berth::journal

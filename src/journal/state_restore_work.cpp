@@ -1,0 +1,321 @@
+// Restoring, part two: numbers, signals, tasks and leases, with the sums they add up to.
+#include <algorithm>
+#include <limits>
+
+#include "journal/state_restorer.h"
+
+namespace berth::journal {
+namespace {
+
+using core::ReasonCode;
+using core::State;
+using core::TaskRow;
+using core::TaskState;
+
+// Bounds on what a few bytes may make us allocate; far above what an engine reaches.
+constexpr std::uint64_t kNumbersMax = std::uint64_t{1} << 37;
+constexpr std::uint64_t kEndedMax = std::uint64_t{1} << 28;
+constexpr std::int64_t kVramMax = std::int64_t{1} << 31;
+
+bool is_started(TaskState state) {
+  return state == TaskState::starting || state == TaskState::running;
+}
+
+ReasonCode reason_of(HeldAs held) {
+  if (held == HeldAs::not_held) return ReasonCode::none;
+  return held == HeldAs::by_request ? ReasonCode::task_held : ReasonCode::poison_held;
+}
+
+}  // namespace
+
+// ---- Numbers ------------------------------------------------------------------------------------
+
+bool Restorer::read_ends() {
+  begin(StateSection::ends, "ends");
+  const std::uint64_t end_of_all = in_.u64();
+  const std::uint64_t oldest = in_.u64();
+  if (!in_.ok()) return end();
+  require(oldest < end_of_all || end_of_all == 0, "the oldest number before the next one");
+  require(end_of_all - oldest <= kNumbersMax && end_of_all < TaskNo::kNoneValue,
+          "numbers in range");
+  if (!in_.ok()) return end();
+  state_->tasks.restore_numbering(TaskNo{end_of_all}, TaskNo{oldest});
+  if (end_of_all > 0) {
+    require(state_->tasks.oldest_remembered().value == oldest, "a first number of a page");
+  } else {
+    require(oldest == 0, "numbers from 0");
+  }
+  if (in_.ok()) read_runs(oldest, end_of_all);
+  return end();
+}
+
+bool Restorer::read_runs(std::uint64_t next, std::uint64_t end) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::uint8_t last = kNumberEnds;
+  while (next < end && in_.ok()) {
+    record_at_ = in_.offset();
+    const std::uint8_t byte = in_.u8();
+    std::uint64_t length = (byte >> 3) + 1U;
+    if (length > kLongRun) {
+      length = in_.u32();
+      require(length > kLongRun, "a long run");
+    }
+    const std::uint8_t how = byte & 7;
+    require(how < kNumberEnds, "an end of a task");
+    require(how != last, "a run as long as it can be");
+    require(length <= end - next, "runs up to the next number");
+    if (!in_.ok() || !take_run(static_cast<NumberEnd>(how), next, length)) return false;
+    next += length;
+    last = length == kMost ? kNumberEnds : how;
+  }
+  return in_.ok();
+}
+
+bool Restorer::take_run(NumberEnd end, std::uint64_t first, std::uint64_t length) {
+  if (end == NumberEnd::not_remembered) return true;
+  ended_ += length;
+  require(ended_ <= kEndedMax, "fewer ended tasks");
+  if (!in_.ok()) return false;
+  const auto state =
+      static_cast<TaskState>(static_cast<int>(TaskState::completed) + static_cast<int>(end) - 1);
+  for (std::uint64_t i = 0; i < length; ++i) {
+    state_->tasks.remember_ended(TaskNo{first + i}, state);
+  }
+  return true;
+}
+
+// ---- Signals ------------------------------------------------------------------------------------
+
+bool Restorer::read_signals() {
+  begin(StateSection::signals, "signals");
+  while (in_.ok() && !in_.at_end()) {
+    record_at_ = in_.offset();
+    const SignalId id{in_.u64()};
+    require(state_->signals.empty() || state_->signals.rbegin()->first < id, "ascending signals");
+    if (in_.ok()) state_->signals.emplace_hint(state_->signals.end(), id, core::Signal{true, {}});
+  }
+  return end();
+}
+
+// ---- Tasks --------------------------------------------------------------------------------------
+
+bool Restorer::read_tasks() {
+  if (!read_list<TaskRecord>(StateSection::tasks, "tasks")) return false;
+  begin(StateSection::tasks, "tasks");
+  count_unresolved();
+  return in_.ok() || end();
+}
+
+void Restorer::take(const TaskRecord& record) {
+  State& state = *state_;
+  const bool waits = record.state == TaskState::waiting;
+  require(record.no.value >= last_task_ && record.no < state.tasks.next() &&
+              record.no >= state.tasks.oldest_remembered(),
+          "ascending numbers below the next one");
+  require(waits || record.state == TaskState::pending || is_started(record.state), "a live task");
+  require(waits || record.held == HeldAs::not_held, "a held task that waits");
+  require(state.has(record.tenant) && state.has(record.queue), "a tenant and queue that exist");
+  require(record.tier < 4 && record.gpus >= 1 && record.share >= 1 && record.share <= 1000 &&
+              record.vram < kVramMax && record.expected_run.ns >= 0,
+          "a task in range");
+  require(is_past(record.submitted), "a task submitted in the past");
+  require(!record.eligible || (record.eligible->ns >= 0 && *record.eligible != record.submitted),
+          "an instant for eligible");
+  require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
+          "an instant for expires");
+  require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
+  if (!in_.ok()) return;
+  require(!state.tasks.ended(record.no), "a task that has not ended");
+  if (!in_.ok()) return;
+  last_task_ = record.no.value + 1;
+
+  const std::uint32_t slot = state.tasks.create_restored(record.no);
+  TaskRow& row = state.tasks.row(slot);
+  row.submitted = record.submitted;
+  row.eligible = record.eligible.value_or(record.submitted);
+  row.expires = record.expires.value_or(Time::never());
+  row.expected_run = record.expected_run;
+  row.vram = record.vram;
+  row.tenant = record.tenant;
+  row.queue = record.queue;
+  row.tokens = record.tokens;
+  row.priority = record.priority;
+  row.share = record.share;
+  row.gpus = record.gpus;
+  row.tier = record.tier;
+  row.state = record.state;
+  row.held = reason_of(record.held);
+  const RetryRecord retry = record.retry.value_or(RetryRecord{});
+  row.backoff = retry.backoff;
+  row.max_attempts = retry.max_attempts;
+  row.retry_on = retry.retry_on;
+  row.attempts = retry.attempts;
+  row.losses = retry.losses;
+  row.like_failures = retry.like_failures;
+  row.last_failure = retry.last_failure;
+  if (record.links) take_links(slot, *record.links);
+
+  core::Tenant& tenant = state.tenant(record.tenant);
+  ++tenant.live;
+  if (is_started(record.state)) {
+    ++in_leases_;
+  } else {
+    ++tenant.queued;
+  }
+}
+
+void Restorer::take_links(std::uint32_t slot, const LinksRecord& record) {
+  const bool depends = !record.depends_on.empty();
+  require(record.group || depends, "a group or a dependency");
+  require(depends || record.on_failure == core::OnDependencyFailure::fail,
+          "a dependency whose failure matters");
+  core::TaskExtra& extra = state_->tasks.extra_of(slot);
+  extra.group = record.group;
+  extra.depends_on = record.depends_on;
+  state_->tasks.row(slot).on_dependency_failure = record.on_failure;
+}
+
+// A dependency is open while its task lives or its signal is unresolved.
+void Restorer::count_unresolved() {
+  State& state = *state_;
+  for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+    const core::TaskExtra* extra = state.tasks.find_extra(slot);
+    if (extra == nullptr) continue;
+    TaskRow& row = state.tasks.row(slot);
+    for (const core::Dependency& dependency : extra->depends_on) {
+      const bool open = dependency.kind == core::Dependency::Kind::signal
+                            ? !state.signals.contains(SignalId{dependency.id})
+                            : state.tasks.slot_of(TaskNo{dependency.id}) != core::kNoSlot;
+      if (open) ++row.unresolved;
+    }
+    require(row.unresolved == 0 || row.state == TaskState::waiting,
+            "open dependencies of waiting tasks only");
+  }
+}
+
+bool Restorer::read_ripe() { return read_list<RipeRecord>(StateSection::ripe, "ripe"); }
+
+void Restorer::take(const RipeRecord& record) {
+  State& state = *state_;
+  const std::uint32_t slot = state.tasks.slot_of(record.task);
+  require(slot != core::kNoSlot, "a live task");
+  require(state.ripe.empty() || state.ripe.rbegin()->first < record.task, "ascending tasks");
+  require(!record.timer || (record.timer->ns >= 0 && *record.timer != Time::never()),
+          "an instant for the timer");
+  if (!in_.ok()) return;
+  const TaskRow& row = state.tasks.row(slot);
+  const bool is_ready = row.unresolved == 0 && row.held == ReasonCode::none;
+  require(row.state == TaskState::waiting && (record.reason || is_ready),
+          "a waiting task that is ready or doomed");
+  state.ripe.emplace_hint(state.ripe.end(), record.task, record.reason);
+  ripe_.push_back(record);
+}
+
+// ---- Leases -------------------------------------------------------------------------------------
+
+bool Restorer::read_leases() {
+  if (!read_list<LeaseRecord>(StateSection::leases, "leases")) return false;
+  begin(StateSection::leases, "leases");
+  return check_leased() || end();
+}
+
+void Restorer::take(const LeaseRecord& record) {
+  State& state = *state_;
+  require(record.id.value >= last_lease_ && record.id.value < state.next_lease,
+          "ascending leases below the next one");
+  require(state.has(record.queue), "a queue that exists");
+  require(!record.model || state.has(record.model), "a model that exists");
+  require(record.share.value >= 1 && record.share.value <= 1000 && record.vram.value >= 0 &&
+              record.vram.value < kVramMax,
+          "a slice in range");
+  require(!record.gpus.empty() && !record.tasks.empty(), "GPUs and tasks");
+  require(is_past(record.started) && record.expected.ns >= 0 && record.charged.ns >= 0,
+          "a start in the past");
+  require(record.rate >= 1 && record.load_us >= 0 && record.parts >= 1, "a price in range");
+  if (!in_.ok()) return;
+  last_lease_ = record.id.value + 1;
+
+  const auto slot = static_cast<std::uint32_t>(state.leases.size());
+  core::Lease& lease = state.leases.emplace_back();
+  lease.id = record.id;
+  lease.queue = record.queue;
+  lease.model = record.model;
+  lease.share = record.share;
+  lease.vram = record.vram;
+  lease.gpus = record.gpus;
+  lease.running = record.running;
+  lease.started = record.started;
+  lease.expected = record.expected;
+  lease.charged = record.charged;
+  lease.rate = record.rate;
+  lease.load_us = record.load_us;
+  lease.parts = record.parts;
+  lease.tasks.reserve(record.tasks.size());
+  for (const LeaseTaskRecord& task : record.tasks) {
+    if (in_.ok()) take_lease_task(lease, slot, task);
+  }
+  for (const GpuId gpu : record.gpus) {
+    if (in_.ok()) take_slice(lease, slot, gpu);
+  }
+  state.queue(record.queue).in_use +=
+      Milli{record.share.value * static_cast<std::int64_t>(record.gpus.size())};
+  state.lease_index.insert(record.id.value, slot);
+  ++state.live_leases;
+}
+
+void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
+                               const LeaseTaskRecord& record) {
+  State& state = *state_;
+  require(state.has(record.tenant), "a tenant that exists");
+  require(record.part >= 0 && record.part <= lease.parts && record.use.value >= 0 &&
+              record.use.value <= kVramMax,
+          "a part in range");
+  if (!in_.ok()) return;
+  core::LeaseTask task;
+  task.task = record.task;
+  task.tenant = record.tenant;
+  task.live = record.live;
+  task.part = record.part;
+  task.charged_us = record.charged_us;
+  task.use = record.use;
+  if (record.live) {
+    const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
+    task.slot = state.tasks.slot_of(record.task);
+    require(task.slot != core::kNoSlot, "tasks that live");
+    if (!in_.ok()) return;
+    TaskRow& row = state.tasks.row(task.slot);
+    require(row.state == expected && row.tenant == record.tenant && row.lease == core::kNoSlot,
+            "tasks that run in this lease alone");
+    row.lease = lease_slot;
+    ++lease.live;
+    --in_leases_;
+  }
+  state.tenant(record.tenant).in_use += record.use;
+  lease.tasks.push_back(task);
+}
+
+void Restorer::take_slice(const core::Lease& lease, std::uint32_t lease_slot, GpuId id) {
+  State& state = *state_;
+  require(state.has(id) && state.gpu(id).up, "GPUs that are up");
+  if (!in_.ok()) return;
+  core::Gpu& gpu = state.gpu(id);
+  require(gpu.leases.empty() || gpu.leases.back() != lease_slot, "each GPU once");
+  gpu.leased += lease.vram;
+  gpu.shares += lease.share;
+  gpu.leases.push_back(lease_slot);
+  if (!lease.model) return;
+  core::Residence* residence = find_residence(gpu, lease.model);
+  require(residence != nullptr && !residence->loading, "its model on its GPUs");
+  if (!in_.ok()) return;
+  if (residence->leases++ == 0) gpu.weights_busy += residence->weights;
+}
+
+bool Restorer::check_leased() {
+  require(in_leases_ == 0, "every started task in a lease");
+  for (const core::Gpu& gpu : state_->gpus) {
+    require(gpu.leases.empty() || free_vram(gpu).value >= 0, "batches that fit their GPUs");
+  }
+  return in_.ok();
+}
+
+}  // namespace berth::journal

@@ -47,6 +47,8 @@ void put_tenant(State& state, const PutTenant& put) {
 void put_model(State& state, const PutModel& put) {
   is_new(state.models, put.model.value);
   state.model(put.model).spec = put.spec;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
+    arm_keep_alive(state, GpuId{i});
   refresh_queues_of(state, put.model);
 }
 
@@ -247,7 +249,7 @@ void apply_action(State& state, const Action& action) {
                    admit(state, a.task,
                          state.submitted[a.task.value - state.submitted_first.value]);
                  },
-                 [&](const TaskRefused& a) { turn_away(state, a.task); },
+                 [&](const TaskRefused& a) { turn_away(state, a.task, a.reason); },
                  [&](const TaskReady& a) { make_ready(state, a.task); },
                  [&](const TaskDeferred& a) { defer_task(state, a); },
                  [&](const TaskFinished& a) {

@@ -303,7 +303,11 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   if (row.state == TaskState::waiting || row.expires != Time::never()) arm_task_timer(state, slot);
 }
 
-void turn_away(State& state, TaskNo task) {
+void turn_away(State& state, TaskNo task, const Reason& reason) {
+  const bool is_submit = reason.code != ReasonCode::unknown_task &&
+                         reason.code != ReasonCode::already_started &&
+                         reason.code != ReasonCode::bad_number;
+  if (!is_submit) return;
   if (task == state.tasks.next()) state.tasks.skip(task);
 }
 

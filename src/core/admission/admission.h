@@ -25,8 +25,8 @@ std::int64_t token_level_nano(const Tenant& tenant, Time now);
 
 // Applies TaskAccepted: takes the tokens and makes the row, waiting or pending.
 void admit(State& state, TaskNo task, const TaskSpec& spec);
-// Applies the refusal of a submit: its number is spent.
-void turn_away(State& state, TaskNo task);
+// Applies a refusal: that of a submit spends its number, that of a request changes nothing.
+void turn_away(State& state, TaskNo task, const Reason& reason);
 // A task ends before it ever started: its tokens go back.
 void give_tokens_back(State& state, const TaskRow& row);
 

@@ -35,7 +35,8 @@ class Draft {
     const TaskRow& row = state_.tasks.row(slot);
     if (full() || vram_.value + row.vram > room_.value) return false;
     if (row.share > leader_.share || row.gpus != leader_.gpus) return false;
-    const Milli use{row.share * row.gpus};
+    // Its part of the batch may be more than its own share, never more than the batch's.
+    const Milli use{leader_.share * leader_.gpus};
     if (!slots_.empty() && !tenant_allows(state_, row.tenant, use)) return false;
     slots_.push_back(slot);
     vram_ += Mib{row.vram};

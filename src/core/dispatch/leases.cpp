@@ -87,7 +87,8 @@ void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
   if (--residence->leases == 0) {
     gpu.weights_busy -= residence->weights;
     residence->idle_since = state.now;
-    if (state.timers.due_of(TimerKind::keep_alive, id.value) == Time::never()) {
+    const Time look = state.now + keep_alive_step(state.model(lease.model));
+    if (look < state.timers.due_of(TimerKind::keep_alive, id.value)) {
       arm_keep_alive(state, id);
     }
   }
@@ -238,6 +239,7 @@ void lose_slice(State& state, std::uint32_t slot, GpuId id) {
   give_slices(state, slot, id);
   state.queue(lease.queue).in_use -= lease.share;
   std::erase(lease.gpus, id);
+  refresh_queue(state, lease.queue);
 }
 
 }  // namespace berth::core

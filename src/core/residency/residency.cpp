@@ -154,10 +154,15 @@ void finish_load(State& state, const ModelLoaded& loaded) {
     if (!loaded.ok || model.spec.weights > free_vram(gpu)) return;
     add_residence(state, loaded.gpu, loaded.model, false);
   } else {
+    const Mib reserved = residence->weights;
     remove_residence(state, loaded.gpu, loaded.model);
     model.failed_loads = loaded.ok ? 0 : model.failed_loads + 1;
     if (loaded.ok) {
-      add_residence(state, loaded.gpu, loaded.model, false).owed = loaded.took;
+      // It takes what was reserved, even if its spec has changed since.
+      Residence& loaded_now = add_residence(state, loaded.gpu, loaded.model, false);
+      gpu.weights += reserved - loaded_now.weights;
+      loaded_now.weights = reserved;
+      loaded_now.owed = loaded.took;
       model.load_times[gpu.spec.kind].add(loaded.took);
     } else {
       retry_load_later(state, model, loaded.gpu);
@@ -196,7 +201,8 @@ std::vector<ModelId> idle_too_long(const State& state, GpuId id) {
   for (const Residence& residence : state.gpu(id).residences) {
     const Model& model = state.model(residence.model);
     if (residence.loading || residence.leases > 0 || model.backlog > 0) continue;
-    if (residence.idle_since + model.spec.keep_alive <= state.now)
+    const Duration idle = state.now - residence.idle_since;
+    if (idle.ns > 0 && idle.ns % keep_alive_step(model).ns == 0)
       models.push_back(residence.model);
   }
   return models;

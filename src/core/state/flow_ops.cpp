@@ -115,7 +115,8 @@ void enter_flow(State& state, std::uint32_t slot) {
   if (put_in_flow(state, slot)) {
     refresh_flow(state, row.flow);
     const Flow& flow = state.flows.flow(row.flow);
-    const bool leads = state.rule->flow_key(state, flow, flow.head) < queue.key;
+    const OrderKey key = state.rule->flow_key(state, flow, flow.head);
+    const bool leads = state.rule->queue_key(state, queue, key) < queue.key;
     if (!queue.blocked || leads) return refresh_queue(state, row.queue);
   }
   if (queue.pending >= queue.wake_at || state.rule->key_follows_queue) {
@@ -230,6 +231,8 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
     usage.bucket_us[static_cast<std::size_t>(usage.epoch) % kUsageBuckets] += amount_us;
     usage.sum_us += amount_us;
     arm_usage_timer(state, id);
+    // With usage the order between a flow's own lanes moves too.
+    return refresh_tenant(state, id);
   }
   // Only where it leads does its rise change who is best.
   std::uint32_t led = tenant.first_led;

@@ -37,7 +37,6 @@ bool compute_allows(const State& state, const Gpu& gpu, Milli share) {
 
 void refresh_gpu(State& state, GpuId id) {
   Gpu& gpu = state.gpu(id);
-  ASSERT(free_vram(gpu).value >= 0 || gpu.leases.empty());
   leave_indexes(state, id);
   const bool idle = gpu.leases.empty();
   const bool startable = gpu.up && !gpu.draining && !gpu.held_for && free_vram(gpu).value >= 0 &&

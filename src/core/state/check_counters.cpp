@@ -1,0 +1,174 @@
+// Checks the counters of tenants, queues and models, and the lease table. See check.h.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/state/check.h"
+
+namespace berth::core {
+namespace {
+
+struct TenantSums {
+  std::uint32_t live = 0;
+  std::uint32_t queued = 0;
+  std::uint32_t pending = 0;
+  std::int64_t in_use = 0;
+};
+
+struct QueueSums {
+  std::uint32_t pending = 0;
+  std::int64_t work_us = 0;
+  std::int64_t in_use = 0;
+};
+
+void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
+  const Lease& lease = state.leases[slot];
+  std::uint32_t live = 0;
+  std::int64_t parts = 0;
+  std::set<TaskNo> seen;
+  const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
+  for (const LeaseTask& task : lease.tasks) {
+    parts += task.part;
+    findings.must(seen.insert(task.task).second, "lease ", lease.id, " names task ", task.task,
+                  " twice");
+    if (!task.live) continue;
+    ++live;
+    if (state.tasks.slot_of(task.task) != task.slot) {
+      findings.say("lease ", lease.id, " has task ", task.task, " in slot ", task.slot,
+                   ", the table has it in ", state.tasks.slot_of(task.task));
+      continue;
+    }
+    const TaskRow& row = state.tasks.row(task.slot);
+    findings.same(row.lease, slot, "lease slot of task ", task.task, " in lease ", lease.id);
+    findings.same(row.state, expected, "state of task ", task.task, " in lease ", lease.id);
+    findings.same(row.tenant, task.tenant, "tenant of task ", task.task, " in lease ", lease.id);
+    findings.same(row.queue, lease.queue, "queue of task ", task.task, " in lease ", lease.id);
+  }
+  findings.same(lease.live, live, "live tasks of lease ", lease.id);
+  findings.same(lease.parts, parts, "parts of lease ", lease.id);
+  findings.must(!lease.gpus.empty(), "lease ", lease.id, " has no GPU");
+  findings.must(lease.id.value < state.next_lease, "lease ", lease.id, " is above the next, ",
+                state.next_lease);
+  findings.must(lease.charged.ns >= 0 && lease.rate >= 1, "lease ", lease.id, " is charged ",
+                lease.charged, " at rate ", lease.rate);
+  findings.same(find_lease(state, lease.id), slot, "indexed slot of lease ", lease.id);
+}
+
+void check_lease_table(const State& state, Findings& findings) {
+  std::uint32_t live = 0;
+  std::set<std::uint32_t> free;
+  for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+    if (state.leases[slot].id) {
+      ++live;
+      check_lease(state, slot, findings);
+    } else {
+      free.insert(slot);
+    }
+  }
+  findings.same(state.live_leases, live, "live leases");
+  findings.same(state.lease_index.size(), live, "size of the lease index");
+  const std::set<std::uint32_t> listed(state.free_leases.begin(), state.free_leases.end());
+  findings.must(listed == free && listed.size() == state.free_leases.size(),
+                "the list of free lease slots has ", state.free_leases.size(), ", derived ",
+                free.size());
+}
+
+void check_row(const State& state, std::uint32_t slot, Findings& findings) {
+  const TaskRow& row = state.tasks.row(slot);
+  findings.same(state.tasks.slot_of(row.no), slot, "slot of task ", row.no);
+  findings.must(!is_terminal(row.state), "task ", row.no, " is live and ", row.state);
+  if (row.state != TaskState::starting && row.state != TaskState::running) {
+    findings.same(row.lease, kNoSlot, "lease slot of ", row.state, " task ", row.no);
+    return;
+  }
+  if (row.lease >= state.leases.size() || !state.leases[row.lease].id) {
+    findings.say("task ", row.no, " is ", row.state, " in lease slot ", row.lease, ", which is free");
+    return;
+  }
+  const auto& tasks = state.leases[row.lease].tasks;
+  const bool listed = std::any_of(tasks.begin(), tasks.end(), [&](const LeaseTask& task) {
+    return task.task == row.no && task.live;
+  });
+  findings.must(listed, "task ", row.no, " is ", row.state, " but lease ",
+                state.leases[row.lease].id, " does not list it as live");
+}
+
+void check_tenants(const State& state, const std::map<TenantId, TenantSums>& sums,
+                   Findings& findings) {
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
+    const Tenant& tenant = state.tenants[i];
+    const auto it = sums.find(TenantId{i});
+    const TenantSums derived = it == sums.end() ? TenantSums{} : it->second;
+    findings.same(tenant.live, derived.live, "live tasks of tenant ", i);
+    findings.same(tenant.queued, derived.queued, "queued tasks of tenant ", i);
+    findings.same(tenant.pending, derived.pending, "pending tasks of tenant ", i);
+    findings.same(tenant.in_use.value, derived.in_use, "in_use of tenant ", i);
+    findings.must(tenant.credit_us >= 0, "tenant ", i, " has a credit of ", tenant.credit_us);
+    std::int64_t usage = 0;
+    for (const std::int64_t bucket : tenant.usage.bucket_us) usage += bucket;
+    findings.same(tenant.usage.sum_us, usage, "sum of the usage window of tenant ", i);
+  }
+}
+
+void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>& sums,
+                          Findings& findings) {
+  std::map<ModelId, std::uint32_t> backlog;
+  std::map<ModelId, std::vector<QueueId>> queues;
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const Queue& queue = state.queues[i];
+    const auto it = sums.find(QueueId{i});
+    const QueueSums derived = it == sums.end() ? QueueSums{} : it->second;
+    findings.same(queue.pending, derived.pending, "pending tasks of queue ", i);
+    findings.same(queue.pending_work_us, derived.work_us, "pending_work_us of queue ", i);
+    findings.same(queue.in_use.value, derived.in_use, "in_use of queue ", i);
+    if (!queue.spec.model) continue;
+    backlog[queue.spec.model] += derived.pending;
+    queues[queue.spec.model].push_back(QueueId{i});
+  }
+  for (std::uint32_t i = 0; i < state.models.size(); ++i) {
+    const Model& model = state.models[i];
+    findings.same(model.backlog, backlog[ModelId{i}], "backlog of model ", i);
+    findings.must(model.queues == queues[ModelId{i}], "model ", i, " lists ", model.queues.size(),
+                  " queues, derived ", queues[ModelId{i}].size(), ", or another order");
+    std::uint32_t resident = 0;
+    std::uint32_t loading = 0;
+    for (const Gpu& gpu : state.gpus) {
+      for (const Residence& residence : gpu.residences) {
+        if (residence.model == ModelId{i}) ++(residence.loading ? loading : resident);
+      }
+    }
+    findings.same(model.resident, resident, "residences of model ", i);
+    findings.same(model.loading, loading, "loads under way of model ", i);
+  }
+}
+
+}  // namespace
+
+void check_counters(const State& state, Findings& findings) {
+  std::map<TenantId, TenantSums> tenants;
+  std::map<QueueId, QueueSums> queues;
+  const std::vector<std::uint32_t> tasks = live_tasks(state);
+  findings.same(state.tasks.live(), tasks.size(), "live tasks");
+  for (const std::uint32_t slot : tasks) {
+    const TaskRow& row = state.tasks.row(slot);
+    check_row(state, slot, findings);
+    TenantSums& tenant = tenants[row.tenant];
+    ++tenant.live;
+    const bool is_pending = row.state == TaskState::pending;
+    if (is_pending || row.state == TaskState::waiting) ++tenant.queued;
+    if (!is_pending) continue;
+    ++tenant.pending;
+    ++queues[row.queue].pending;
+    queues[row.queue].work_us += row.expected_run.ns / 1000;
+  }
+  for (const Lease& lease : state.leases) {
+    if (!lease.id) continue;
+    queues[lease.queue].in_use += lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
+    for (const LeaseTask& task : lease.tasks) tenants[task.tenant].in_use += task.use.value;
+  }
+  check_lease_table(state, findings);
+  check_tenants(state, tenants, findings);
+  check_queue_counters(state, queues, findings);
+}
+
+}  // namespace berth::core

@@ -1,0 +1,216 @@
+// Checks lanes, flows and the heaps of flows. See check.h.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/chunk_fifo.h"
+#include "core/state/check.h"
+
+namespace berth::core {
+namespace {
+
+using LaneKey = std::pair<std::int16_t, std::uint8_t>;  // priority, cost class
+
+std::uint8_t class_of(const State& state, const TaskRow& row) {
+  return state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
+}
+
+bool comes_before(const TaskRow& a, const TaskRow& b) {
+  return std::tie(a.eligible, a.no) < std::tie(b.eligible, b.no);
+}
+
+// Notes where a lane keeps a task; says so if it does not belong there.
+void note_member(const State& state, std::uint32_t flow_id, const Lane& lane, std::uint32_t slot,
+                 std::map<std::uint32_t, int>& seen, Findings& findings) {
+  if (slot >= state.tasks.slots() || !state.tasks.is_live(slot)) {
+    findings.say("a lane of flow ", flow_id, " keeps slot ", slot, ", which is free");
+    return;
+  }
+  ++seen[slot];
+  const TaskRow& row = state.tasks.row(slot);
+  findings.same(row.state, TaskState::pending, "state of task ", row.no, " in a lane");
+  findings.same(row.flow, flow_id, "flow of task ", row.no, " in a lane");
+  findings.must(row.priority == lane.priority && class_of(state, row) == lane.cost_class, "task ",
+                row.no, " of priority ", row.priority, " is in the lane of ", lane.priority,
+                " and class ", lane.cost_class);
+}
+
+std::uint32_t check_fifo(const State& state, std::uint32_t flow_id, const Lane& lane,
+                         std::map<std::uint32_t, int>& seen, Findings& findings) {
+  std::uint32_t live = 0;
+  std::uint32_t before = kNoSlot;
+  bool is_front = true;
+  for (ChunkPool::Cursor at(state.flows.pool(), lane.fifo); !at.done(); at.advance()) {
+    const FifoRecord record = *at;
+    const bool stale = record.slot >= state.tasks.slots() ||
+                       state.tasks.row(record.slot).stamp != record.stamp;
+    findings.must(!stale || !is_front, "a lane of flow ", flow_id, " begins with a tombstone");
+    is_front = false;
+    if (stale) continue;
+    ++live;
+    note_member(state, flow_id, lane, record.slot, seen, findings);
+    findings.must(before == kNoSlot ||
+                      comes_before(state.tasks.row(before), state.tasks.row(record.slot)),
+                  "task ", state.tasks.row(record.slot).no, " stands too late in flow ", flow_id);
+    before = record.slot;
+  }
+  if (before != kNoSlot) {
+    const TaskRow& last = state.tasks.row(before);
+    findings.must(std::tie(last.eligible, last.no) <= std::tie(lane.last_eligible, lane.last_no),
+                  "a lane of flow ", flow_id, " remembers task ", lane.last_no,
+                  " as its last, derived ", last.no, " or later");
+  }
+  return live;
+}
+
+void check_lanes(const State& state, std::uint32_t flow_id, std::map<std::uint32_t, int>& seen,
+                 Findings& findings) {
+  const Flow& flow = state.flows.flow(flow_id);
+  for (std::size_t i = 0; i < flow.lanes.size(); ++i) {
+    const Lane& lane = flow.lanes[i];
+    if (i > 0) {
+      const Lane& above = flow.lanes[i - 1];
+      findings.must(above.priority > lane.priority ||
+                        (above.priority == lane.priority && above.cost_class < lane.cost_class),
+                    "the lanes of flow ", flow_id, " are not sorted at ", i);
+    }
+    findings.same(lane.live, check_fifo(state, flow_id, lane, seen, findings),
+                  "live records of lane ", i, " of flow ", flow_id);
+    for (const ReturnedTask& returned : lane.returned) {
+      note_member(state, flow_id, lane, returned.slot, seen, findings);
+      const TaskRow& row = state.tasks.row(returned.slot);
+      findings.must(row.no == returned.no && row.eligible == returned.eligible, "task ",
+                    returned.no, " was returned as eligible at ", returned.eligible,
+                    ", its row says ", row.eligible);
+    }
+  }
+}
+
+void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived,
+                Findings& findings) {
+  const Flow& flow = state.flows.flow(id);
+  const Queue& queue = state.queue(flow.queue);
+  findings.same(state.flows.find(flow.tier, flow.tenant, flow.queue), id, "index of flow ", id);
+  findings.same(flow.live, derived.live, "live tasks of flow ", id);
+  findings.same(flow.head.slot, derived.head.slot, "slot of the head of flow ", id);
+  if (derived.head.slot != kNoSlot) {
+    const Head& head = flow.head;
+    const Head& want = derived.head;
+    findings.must(std::tie(head.no, head.eligible, head.expected_run, head.vram, head.priority,
+                           head.share, head.gpus) ==
+                      std::tie(want.no, want.eligible, want.expected_run, want.vram,
+                               want.priority, want.share, want.gpus),
+                  "flow ", id, " remembers other numbers of its head ", head.no,
+                  " than task ", want.no, " has");
+  }
+  const bool has_head = derived.head.slot != kNoSlot;
+  const Time crosses = has_head && flow.tier > 0
+                           ? derived.head.eligible + state.policy.tier_patience
+                           : Time::never();
+  // Its timer may be due and not have fired yet.
+  const bool about_to_cross = state.timers.due_of(TimerKind::tier, id) == crosses;
+  if (crosses > state.now || crosses == Time::never() || !about_to_cross) {
+    findings.same(flow.crossed, crosses <= state.now && crosses != Time::never(), "whether flow ",
+                  id, " has crossed tiers");
+  }
+
+  const std::uint32_t at = state.flow_positions.get(id);
+  const bool in_heap = at < queue.flows.size() && queue.flows.entries()[at].handle == id;
+  findings.same(in_heap, derived.startable, "whether flow ", id, " competes in queue ", flow.queue);
+  findings.must(in_heap || at == HeapPositions::kAbsent, "flow ", id, " has the position ", at,
+                " and is not there");
+  if (in_heap && derived.startable) {
+    const OrderKey& stored = queue.flows.entries()[at].key;
+    findings.must(stored <= derived.key, "the stored key ", stored, " of flow ", id,
+                  " is above the exact one ", derived.key);
+  }
+
+  const std::uint32_t oldest_at = state.oldest_positions.get(id);
+  const bool has_oldest =
+      oldest_at < queue.oldest.size() && queue.oldest.entries()[oldest_at].handle == id;
+  findings.same(has_oldest, has_head, "whether flow ", id, " is in the heap of oldest tasks");
+  if (has_oldest && has_head) {
+    findings.same(queue.oldest.entries()[oldest_at].key.eligible_ns, derived.oldest.ns,
+                  "oldest task of flow ", id);
+  }
+}
+
+void check_lists(const State& state, Findings& findings) {
+  std::map<TenantId, std::vector<std::uint32_t>> by_tenant;
+  for (std::uint32_t id = 0; id < state.flows.size(); ++id) {
+    if (!state.flows.flow(id).lanes.empty()) by_tenant[state.flows.flow(id).tenant].push_back(id);
+  }
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
+    std::vector<std::uint32_t> listed = state.tenants[i].flows;
+    std::sort(listed.begin(), listed.end());
+    findings.must(listed == by_tenant[TenantId{i}], "tenant ", i, " lists ", listed.size(),
+                  " flows, derived ", by_tenant[TenantId{i}].size(), ", or others");
+  }
+}
+
+}  // namespace
+
+std::vector<DerivedFlow> derive_flows(const State& state) {
+  std::vector<DerivedFlow> flows(state.flows.size());
+  std::vector<std::map<LaneKey, std::uint32_t>> fronts(state.flows.size());
+  for (const std::uint32_t slot : live_tasks(state)) {
+    const TaskRow& row = state.tasks.row(slot);
+    if (row.state != TaskState::pending || row.flow >= flows.size()) continue;
+    ++flows[row.flow].live;
+    flows[row.flow].oldest = std::min(flows[row.flow].oldest, row.eligible);
+    const auto [it, is_new] =
+        fronts[row.flow].try_emplace({row.priority, class_of(state, row)}, slot);
+    if (!is_new && comes_before(row, state.tasks.row(it->second))) it->second = slot;
+  }
+  for (std::uint32_t id = 0; id < flows.size(); ++id) {
+    DerivedFlow& derived = flows[id];
+    const Flow& flow = state.flows.flow(id);
+    for (const auto& [lane, slot] : fronts[id]) {
+      const Head front = head_from(state.tasks.row(slot), slot);
+      const OrderKey key = state.rule->flow_key(state, flow, front);
+      if (derived.head.slot != kNoSlot && derived.key < key) continue;
+      derived.head = front;
+      derived.key = key;
+    }
+    if (derived.head.slot == kNoSlot) continue;
+    const Tenant& tenant = state.tenant(flow.tenant);
+    const std::int64_t use = tenant.in_use.value + derived.head.share * derived.head.gpus;
+    derived.startable =
+        !tenant.paused && (!tenant.spec.max_gpus || use <= tenant.spec.max_gpus->value);
+  }
+  return flows;
+}
+
+void check_flows(const State& state, Findings& findings) {
+  std::map<std::uint32_t, int> seen;
+  const std::vector<DerivedFlow> derived = derive_flows(state);
+  for (std::uint32_t id = 0; id < state.flows.size(); ++id) {
+    check_lanes(state, id, seen, findings);
+    check_flow(state, id, derived[id], findings);
+  }
+  for (const std::uint32_t slot : live_tasks(state)) {
+    const TaskRow& row = state.tasks.row(slot);
+    if (row.state != TaskState::pending) continue;
+    findings.same(state.flows.find(row.tier, row.tenant, row.queue), row.flow, "flow of task ",
+                  row.no);
+    findings.must(seen[slot] == 1, "task ", row.no, " is pending and stands in ", seen[slot],
+                  " lanes");
+  }
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const Queue& queue = state.queues[i];
+    check_heap(findings, queue.flows, state.flow_positions, "flows of queue " + std::to_string(i));
+    check_heap(findings, queue.oldest, state.oldest_positions,
+               "oldest tasks of queue " + std::to_string(i));
+    for (const auto& entry : queue.flows.entries()) {
+      findings.same(state.flows.flow(entry.handle).queue, QueueId{i}, "queue of flow ",
+                    entry.handle, " in the heap of queue ", i);
+    }
+    for (const auto& entry : queue.oldest.entries()) {
+      findings.same(entry.key.flow, entry.handle, "flow named by the oldest of flow ",
+                    entry.handle);
+    }
+  }
+  check_lists(state, findings);
+}
+
+}  // namespace berth::core

@@ -1,0 +1,151 @@
+// Checks the GPUs and the indexes that find room on them. See check.h.
+#include <algorithm>
+#include <map>
+
+#include "core/state/check.h"
+
+namespace berth::core {
+namespace {
+
+using Entries = std::map<GpuId, FitIndex::Entry>;
+
+void check_use(const State& state, GpuId id, Findings& findings) {
+  const Gpu& gpu = state.gpu(id);
+  Mib leased;
+  Milli shares;
+  std::vector<std::uint32_t> leases;
+  std::map<ModelId, std::uint32_t> using_model;
+  for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+    const Lease& lease = state.leases[slot];
+    if (!lease.id) continue;
+    if (std::find(lease.gpus.begin(), lease.gpus.end(), id) == lease.gpus.end()) continue;
+    leased += lease.vram;
+    shares += lease.share;
+    leases.push_back(slot);
+    if (lease.model) ++using_model[lease.model];
+  }
+  findings.same(gpu.leased, leased, "leased VRAM of GPU ", id);
+  findings.same(gpu.shares, shares, "shares of GPU ", id);
+  std::vector<std::uint32_t> listed = gpu.leases;
+  std::sort(listed.begin(), listed.end());
+  findings.must(listed == leases, "GPU ", id, " lists ", listed.size(), " leases, derived ",
+                leases.size(), ", or others");
+
+  Mib weights;
+  Mib busy;
+  for (std::size_t i = 0; i < gpu.residences.size(); ++i) {
+    const Residence& residence = gpu.residences[i];
+    weights += residence.weights;
+    if (residence.loading || using_model[residence.model] > 0) busy += residence.weights;
+    findings.same(residence.leases, using_model[residence.model], "batches that use model ",
+                  residence.model, " on GPU ", id);
+    findings.must(i == 0 || gpu.residences[i - 1].model < residence.model,
+                  "the residences of GPU ", id, " are not sorted at ", i);
+    using_model.erase(residence.model);
+  }
+  for (const auto& [model, count] : using_model) {
+    findings.must(count == 0, "GPU ", id, " runs ", count, " batches of model ", model,
+                  ", which is not there");
+  }
+  findings.same(gpu.weights, weights, "weights on GPU ", id);
+  findings.same(gpu.weights_busy, busy, "busy weights on GPU ", id);
+}
+
+void check_limits(const State& state, GpuId id, Findings& findings) {
+  const Gpu& gpu = state.gpu(id);
+  findings.same(gpu.usable.value, gpu.spec.vram.value * state.policy.vram_usable.value / 1000,
+                "usable VRAM of GPU ", id);
+  // A policy may lower what is usable below what was promised before; then nothing is added.
+  const Mib used = gpu.leased + gpu.weights;
+  findings.must(used <= gpu.spec.vram, "GPU ", id, " has ", gpu.spec.vram, " and uses ", used);
+  findings.must(used <= gpu.usable || !gpu.indexed, "GPU ", id, " has ", gpu.usable,
+                " usable, uses ", used, " and may take more");
+  // The threshold may have been lower or higher when they joined, but a whole GPU is shared by many
+  // only up to its whole.
+  findings.must(gpu.leases.size() < 2 ||
+                    gpu.shares <= std::max(kWholeGpu, state.policy.gpu_load_threshold),
+                "GPU ", id, " runs ", gpu.leases.size(), " batches with shares of ", gpu.shares);
+  findings.must(gpu.up || (gpu.leases.empty() && gpu.residences.empty() && !gpu.held_for),
+                "GPU ", id, " is lost and has ", gpu.leases.size(), " leases and ",
+                gpu.residences.size(), " models");
+  findings.must(!gpu.held_for || (gpu.up && !gpu.draining), "GPU ", id,
+                " is held and accepts no work");
+}
+
+// What the GPU offers, if it may take a batch at all.
+bool offers(const State& state, const Gpu& gpu, FitIndex::Entry& free, FitIndex::Entry& reclaim) {
+  const std::int64_t left = gpu.usable.value - gpu.leased.value - gpu.weights.value;
+  const std::int64_t load = std::max(gpu.shares.value, gpu.reported.value);
+  const bool idle = gpu.leases.empty();
+  if (!gpu.up || gpu.draining || gpu.held_for || left < 0) return false;
+  if (!idle && load >= state.policy.gpu_load_threshold.value) return false;
+  std::int64_t idle_weights = 0;
+  for (const Residence& residence : gpu.residences) {
+    if (!residence.loading && residence.leases == 0) idle_weights += residence.weights.value;
+  }
+  free = {Mib{left}, idle, Milli{idle ? 0 : load}};
+  reclaim = {Mib{left + idle_weights}, idle, Milli{idle ? 0 : load}};
+  return true;
+}
+
+void check_index(const FitIndex& index, const Entries& derived, std::string_view name,
+                 std::uint32_t number, Findings& findings) {
+  Entries found;
+  index.visit([&](GpuId gpu, const FitIndex::Entry& entry) {
+    findings.must(found.emplace(gpu, entry).second, "GPU ", gpu, " is twice in ", name, " ", number);
+  });
+  for (const auto& [gpu, entry] : derived) {
+    const auto it = found.find(gpu);
+    if (it == found.end()) {
+      findings.say("GPU ", gpu, " with ", entry.amount, " is missing from ", name, " ", number);
+    } else if (it->second != entry) {
+      findings.say("GPU ", gpu, " stands in ", name, " ", number, " with ", it->second.amount,
+                   " at load ", it->second.load, ", derived ", entry.amount, " at load ",
+                   entry.load);
+    }
+  }
+  for (const auto& [gpu, entry] : found) {
+    findings.must(derived.contains(gpu), "GPU ", gpu, " with ", entry.amount, " stands in ", name,
+                  " ", number, " and may take no such batch");
+  }
+}
+
+}  // namespace
+
+void check_gpus(const State& state, Findings& findings) {
+  std::int64_t accepting = 0;
+  Entries free_entries;
+  Entries reclaim_entries;
+  std::map<ModelId, Entries> by_model;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    check_use(state, GpuId{i}, findings);
+    check_limits(state, GpuId{i}, findings);
+    if (gpu.up && !gpu.draining) ++accepting;
+    FitIndex::Entry free;
+    FitIndex::Entry reclaim;
+    const bool takes = offers(state, gpu, free, reclaim);
+    findings.same(gpu.indexed, takes, "whether GPU ", i, " is indexed");
+    findings.must(state.usable.contains(static_cast<std::uint64_t>(gpu.usable.value) << 32 | i),
+                  "GPU ", i, " with ", gpu.usable, " usable is not in the usable set");
+    if (!takes) continue;
+    findings.must(gpu.free_entry == free, "GPU ", i, " remembers ", gpu.free_entry.amount,
+                  " free, derived ", free.amount);
+    findings.must(gpu.reclaim_entry == reclaim, "GPU ", i, " remembers ",
+                  gpu.reclaim_entry.amount, " reclaimable, derived ", reclaim.amount);
+    free_entries[GpuId{i}] = free;
+    reclaim_entries[GpuId{i}] = reclaim;
+    for (const Residence& residence : gpu.residences) {
+      if (!residence.loading) by_model[residence.model][GpuId{i}] = free;
+    }
+  }
+  findings.same(state.gpus_accepting, accepting, "GPUs that accept work");
+  findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");
+  check_index(state.free_fit, free_entries, "the index of free VRAM", 0, findings);
+  check_index(state.reclaim_fit, reclaim_entries, "the index of reclaimable VRAM", 0, findings);
+  for (std::uint32_t i = 0; i < state.models.size(); ++i) {
+    check_index(state.models[i].fit, by_model[ModelId{i}], "the index of model", i, findings);
+  }
+}
+
+}  // namespace berth::core

@@ -1,0 +1,121 @@
+// Checks the links between tasks: groups, dependencies, signals, ripe tasks. See check.h.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/state/check.h"
+
+namespace berth::core {
+namespace {
+
+void check_groups(const State& state, Findings& findings) {
+  std::map<GroupId, std::set<std::uint32_t>> members;
+  for (const std::uint32_t slot : live_tasks(state)) {
+    const TaskExtra* extra = state.tasks.find_extra(slot);
+    if (extra != nullptr && extra->group) members[extra->group].insert(slot);
+  }
+  findings.same(state.groups.size(), members.size(), "number of groups");
+  for (const auto& [group, derived] : members) {
+    const auto first = state.groups.find(group);
+    if (first == state.groups.end()) {
+      findings.say("group ", group, " of ", derived.size(), " tasks is not listed");
+      continue;
+    }
+    std::set<std::uint32_t> listed;
+    std::uint32_t before = kNoSlot;
+    for (std::uint32_t slot = first->second; slot != kNoSlot;) {
+      const TaskExtra* extra = slot < state.tasks.slots() ? state.tasks.find_extra(slot) : nullptr;
+      if (extra == nullptr || extra->group != group || !listed.insert(slot).second) {
+        findings.say("the list of group ", group, " leads to slot ", slot, ", not a member");
+        break;
+      }
+      findings.same(extra->group_prev, before, "slot before ", slot, " in group ", group);
+      before = slot;
+      slot = extra->group_next;
+    }
+    findings.must(listed == derived, "group ", group, " lists ", listed.size(),
+                  " tasks, derived ", derived.size(), ", or others");
+  }
+}
+
+using Edges = std::map<std::uint64_t, std::multiset<TaskNo>>;  // waited for -> who waits
+
+// Ended tasks may stay in a list; they are passed over when it is read.
+std::multiset<TaskNo> live_only(const State& state, const std::vector<TaskNo>& tasks) {
+  std::multiset<TaskNo> live;
+  for (const TaskNo task : tasks) {
+    if (state.tasks.slot_of(task) != kNoSlot) live.insert(task);
+  }
+  return live;
+}
+
+void check_dependencies(const State& state, Findings& findings) {
+  Edges on_task;
+  Edges on_signal;
+  for (const std::uint32_t slot : live_tasks(state)) {
+    const TaskRow& row = state.tasks.row(slot);
+    const TaskExtra* extra = state.tasks.find_extra(slot);
+    std::uint32_t open = 0;
+    for (const Dependency& dependency :
+         extra == nullptr ? std::vector<Dependency>{} : extra->depends_on) {
+      if (dependency.kind == Dependency::Kind::signal) {
+        const auto signal = state.signals.find(SignalId{dependency.id});
+        if (signal != state.signals.end() && signal->second.resolved) continue;
+        on_signal[dependency.id].insert(row.no);
+      } else {
+        if (state.tasks.slot_of(TaskNo{dependency.id}) == kNoSlot) continue;
+        on_task[dependency.id].insert(row.no);
+      }
+      ++open;
+    }
+    findings.same(row.unresolved, open, "unresolved dependencies of task ", row.no);
+    findings.must(open == 0 || row.state == TaskState::waiting, "task ", row.no, " has ", open,
+                  " unresolved dependencies and is ", row.state);
+  }
+  for (const std::uint32_t slot : live_tasks(state)) {
+    const TaskNo no = state.tasks.row(slot).no;
+    const auto listed = live_only(state, state.tasks.dependants_of(slot));
+    findings.must(listed == on_task[no.value], "task ", no, " lists ", listed.size(),
+                  " live dependants, derived ", on_task[no.value].size(), ", or others");
+  }
+  for (const auto& [id, signal] : state.signals) {
+    const auto listed = live_only(state, signal.waiters);
+    findings.must(listed == on_signal[id.value], "signal ", id, " lists ", listed.size(),
+                  " live waiters, derived ", on_signal[id.value].size(), ", or others");
+    findings.must(!signal.resolved || signal.waiters.empty(), "signal ", id,
+                  " is resolved and has ", signal.waiters.size(), " waiters");
+    on_signal.erase(id.value);
+  }
+  for (const auto& [id, waiters] : on_signal) {
+    findings.must(waiters.empty(), "signal ", id, " is not known and has ", waiters.size(),
+                  " waiters");
+  }
+  findings.same(state.early_waiters.size(), std::size_t{0}, "tasks waited for before their submit");
+}
+
+void check_ripe(const State& state, Findings& findings) {
+  for (const auto& [task, reason] : state.ripe) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    if (slot == kNoSlot) {
+      findings.say("task ", task, " is ripe and not live");
+      continue;
+    }
+    const TaskRow& row = state.tasks.row(slot);
+    findings.same(row.state, TaskState::waiting, "state of the ripe task ", task);
+    if (reason) continue;
+    findings.must(row.unresolved == 0 && row.held == ReasonCode::none &&
+                      row.eligible <= state.now,
+                  "task ", task, " is ripe with ", row.unresolved,
+                  " unresolved dependencies, eligible at ", row.eligible);
+  }
+}
+
+}  // namespace
+
+void check_links(const State& state, Findings& findings) {
+  check_groups(state, findings);
+  check_dependencies(state, findings);
+  check_ripe(state, findings);
+}
+
+}  // namespace berth::core

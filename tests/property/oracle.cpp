@@ -1,0 +1,319 @@
+// See oracle.h.
+#include "tests/property/oracle.h"
+
+#include <algorithm>
+#include <type_traits>
+
+namespace berth::property {
+namespace {
+
+void require(bool holds, const std::string& sentence) {
+  if (!holds) throw Broken(sentence);
+}
+template <class Tag, class Rep>
+std::string text(const char* noun, Id<Tag, Rep> id) {
+  return std::string(noun) + " " + std::to_string(id.value);
+}
+
+}  // namespace
+
+void Oracle::read(const Step& step) {
+  asked_.clear();
+  for (std::size_t i = 0; i < step.from_timers; ++i) apply(step.actions[i]);
+  apply(step.event);
+  for (std::size_t i = step.from_timers; i < step.actions.size(); ++i) apply(step.actions[i]);
+  require(asked_.empty(), "a submit was not answered");
+}
+
+std::vector<TaskNo> Oracle::live() const {
+  std::vector<TaskNo> live;
+  for (const auto& [no, known] : tasks_) live.push_back(no);
+  return live;
+}
+
+Oracle::Task& Oracle::task(TaskNo no) {
+  const auto it = tasks_.find(no);
+  require(it != tasks_.end(), text("task", no) + (ended_.contains(no) ? " has ended" : " is unknown"));
+  return it->second;
+}
+const Oracle::Task& Oracle::task(TaskNo no) const { return const_cast<Oracle*>(this)->task(no); }
+
+Mib Oracle::leased(GpuId gpu) const {
+  Mib sum;
+  for (const auto& [id, lease] : leases_) {
+    if (std::count(lease.gpus.begin(), lease.gpus.end(), gpu) > 0) sum += lease.vram;
+  }
+  return sum;
+}
+Mib Oracle::weights(GpuId gpu) const {
+  Mib sum;
+  for (const auto& [model, weights] : gpus_.at(gpu).weights) sum += weights;
+  return sum;
+}
+bool Oracle::uses(GpuId gpu, ModelId model) const {
+  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
+    const Lease& lease = entry.second;
+    return lease.model == model && std::count(lease.gpus.begin(), lease.gpus.end(), gpu) > 0;
+  });
+}
+
+void Oracle::lose(GpuId gpu) {
+  Gpu& lost = gpus_.at(gpu);
+  lost.up = false;
+  lost.weights.clear();
+  lost.loading.clear();
+}
+
+void Oracle::apply(const core::Event& event) {
+  require(event.now >= now_, "time ran back before the event");
+  if (!std::holds_alternative<core::Tick>(event.body)) now_ = event.now;
+  std::visit(
+      [&](const auto& e) {
+        using Body = std::decay_t<decltype(e)>;
+        if constexpr (std::is_same_v<Body, core::SetPolicy>) policy_ = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutTenant>) tenants_[e.tenant] = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutQueue>) queues_[e.queue] = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutModel>) models_[e.model] = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutGpu>) gpus_[e.gpu].spec = e.spec;
+        if constexpr (std::is_same_v<Body, core::Submit>) asked_[e.task] = e.spec;
+        if constexpr (std::is_same_v<Body, core::SubmitWorkflow>) {
+          for (std::size_t i = 0; i < e.tasks.size(); ++i) {
+            asked_[TaskNo{e.first.value + i}] = e.tasks[i];
+          }
+        }
+        if constexpr (std::is_same_v<Body, core::PauseQueue>) queue_paused_[e.queue] = e.paused;
+        if constexpr (std::is_same_v<Body, core::PauseTenant>) tenant_paused_[e.tenant] = e.paused;
+        if constexpr (std::is_same_v<Body, core::Release>) {
+          if (tasks_.contains(e.task)) tasks_.at(e.task).held = false;
+        }
+        if constexpr (std::is_same_v<Body, core::ResolveSignal>) signals_.insert(e.signal);
+        if constexpr (std::is_same_v<Body, core::DrainGpu>) {
+          if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).draining = e.draining;
+        }
+        if constexpr (std::is_same_v<Body, core::GpuLost>) {
+          if (gpus_.contains(e.gpu)) lose(e.gpu);
+        }
+        if constexpr (std::is_same_v<Body, core::NodeLost>) {
+          for (auto& [id, gpu] : gpus_) {
+            if (gpu.spec.node == e.node) lose(id);
+          }
+        }
+        if constexpr (std::is_same_v<Body, core::GpuReturned>) {
+          if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).up = true;
+        }
+        if constexpr (std::is_same_v<Body, core::NodeReturned>) {
+          for (auto& [id, gpu] : gpus_) gpu.up = gpu.up || gpu.spec.node == e.node;
+        }
+        if constexpr (std::is_same_v<Body, core::GpuUtilisation>) {
+          if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).reported = e.utilisation;
+        }
+        if constexpr (std::is_same_v<Body, core::ModelLoaded>) {
+          if (!gpus_.contains(e.gpu) || !gpus_.at(e.gpu).up) return;
+          Gpu& gpu = gpus_.at(e.gpu);
+          const bool was_asked = gpu.loading.erase(e.model) > 0;
+          if (was_asked && !e.ok) gpu.weights.erase(e.model);
+          // Unasked: taken over where it fits.
+          const Mib size = models_.at(e.model).weights;
+          const auto usable = Mib{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
+          if (!was_asked && e.ok && leased(e.gpu) + weights(e.gpu) + size <= usable) {
+            gpu.weights.try_emplace(e.model, size);
+          }
+        }
+        if constexpr (std::is_same_v<Body, core::ModelUnloaded>) {
+          if (!gpus_.contains(e.gpu)) return;
+          Gpu& gpu = gpus_.at(e.gpu);
+          if (!gpu.loading.contains(e.model) && !uses(e.gpu, e.model)) gpu.weights.erase(e.model);
+        }
+      },
+      event.body);
+}
+
+void Oracle::apply(const core::Action& action) {
+  std::visit(
+      [&](const auto& a) {
+        using Body = std::decay_t<decltype(a)>;
+        if constexpr (std::is_same_v<Body, core::Instant>) {
+          require(a.at >= now_, "time ran back at an instant");
+          now_ = a.at;
+        }
+        if constexpr (std::is_same_v<Body, core::TaskAccepted>) {
+          const auto asked = asked_.find(a.task);
+          require(asked != asked_.end(), text("task", a.task) + " was accepted unasked");
+          require(!tasks_.contains(a.task) && !ended_.contains(a.task),
+                  text("task", a.task) + " was accepted twice");
+          Task fresh;
+          fresh.spec = asked->second;
+          fresh.submitted = now_;
+          fresh.held = fresh.spec.held;
+          fresh.vram = fresh.spec.vram;
+          const ModelId model = queues_.at(fresh.spec.queue).model;
+          if (model && fresh.vram.value == 0) fresh.vram = models_.at(model).vram_per_task;
+          tasks_[a.task] = fresh;
+          asked_.erase(asked);
+        }
+        if constexpr (std::is_same_v<Body, core::TaskRefused>) asked_.erase(a.task);
+        if constexpr (std::is_same_v<Body, core::TaskReady>) {
+          require(!task(a.task).lease, text("task", a.task) + " became ready while it ran");
+        }
+        if constexpr (std::is_same_v<Body, core::TaskDeferred>) {
+          Task& deferred = task(a.task);
+          deferred.lease = LeaseId::none();
+          deferred.held = deferred.held || a.reason.code == core::ReasonCode::task_held ||
+                          a.reason.code == core::ReasonCode::poison_held;
+        }
+        if constexpr (std::is_same_v<Body, core::TaskFinished>) {
+          const Task& finished = task(a.task);
+          require(core::is_terminal(a.state), text("task", a.task) + " ended in no end");
+          require(a.state != core::TaskState::completed || finished.lease,
+                  text("task", a.task) + " completed without running");
+          require(a.state != core::TaskState::expired || !finished.started_once,
+                  text("task", a.task) + " expired after it had started");
+          tasks_.erase(a.task);
+          ended_[a.task] = a.state;
+        }
+        if constexpr (std::is_same_v<Body, core::BatchStarted>) start(a);
+        if constexpr (std::is_same_v<Body, core::SliceLost>) {
+          require(leases_.contains(a.lease), text("lease", a.lease) + " is unknown");
+          require(std::erase(leases_.at(a.lease).gpus, a.gpu) == 1,
+                  text("lease", a.lease) + " lost a slice it did not have");
+        }
+        if constexpr (std::is_same_v<Body, core::LeaseClosed>) {
+          require(leases_.erase(a.lease) == 1, text("lease", a.lease) + " closed twice");
+          for (const auto& [no, known] : tasks_) {
+            require(known.lease != a.lease, text("task", no) + " was left in a closed lease");
+          }
+        }
+        if constexpr (std::is_same_v<Body, core::LoadModel>) {
+          Gpu& gpu = gpus_.at(a.gpu);
+          require(gpu.up && !gpu.draining, "a load on a GPU that takes no work");
+          require(gpu.weights.emplace(a.model, models_.at(a.model).weights).second,
+                  text("model", a.model) + " loaded where it is");
+          gpu.loading.insert(a.model);
+          const Mib usable{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
+          require(leased(a.gpu) + weights(a.gpu) <= usable,
+                  text("model", a.model) + " loaded over the VRAM of " + text("GPU", a.gpu));
+        }
+        if constexpr (std::is_same_v<Body, core::EvictModel>) {
+          Gpu& gpu = gpus_.at(a.gpu);
+          require(!uses(a.gpu, a.model), text("model", a.model) + " evicted while in use");
+          require(!gpu.loading.contains(a.model), text("model", a.model) + " evicted in its load");
+          require(gpu.weights.erase(a.model) == 1, text("model", a.model) + " evicted from nowhere");
+        }
+      },
+      action);
+}
+
+void Oracle::check_gpu(const core::BatchStarted& batch, GpuId id) const {
+  const std::string where = text("lease", batch.lease) + " on " + text("GPU", id);
+  const Gpu& gpu = gpus_.at(id);
+  require(gpu.up, where + ": the GPU is lost");
+  require(!gpu.draining, where + ": the GPU drains");
+  const Mib usable{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
+  const Mib used = leased(id) + weights(id) + batch.vram;
+  require(used <= usable, where + ": " + std::to_string(used.value) + " MiB of " +
+                              std::to_string(usable.value));
+  if (batch.model) {
+    require(gpu.weights.contains(batch.model) && !gpu.loading.contains(batch.model),
+            where + ": " + text("model", batch.model) + " is not resident");
+  }
+  Milli shares;
+  bool idle = true;
+  for (const auto& [other, lease] : leases_) {
+    if (std::count(lease.gpus.begin(), lease.gpus.end(), id) == 0) continue;
+    shares += lease.share;
+    idle = false;
+  }
+  const Milli load = std::max(shares, gpu.reported) + batch.share;
+  require(idle || load <= policy_.gpu_load_threshold,
+          where + ": load " + std::to_string(load.value) + " of " +
+              std::to_string(policy_.gpu_load_threshold.value));
+  require(idle || batch.gpus.size() == 1, where + ": a gang on a busy GPU");
+}
+
+void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask& started) const {
+  const std::string who = text("task", started.task);
+  const Task& known = task(started.task);
+  require(!known.lease, who + " started twice");
+  require(!known.held, who + " started while held");
+  require(known.spec.queue == batch.queue, who + " is of another queue than its batch");
+  require(known.spec.gpus == batch.gpus.size(), who + " started on a part of its GPUs");
+  require(known.spec.share <= batch.share, who + " has a larger share than its batch");
+  require(known.spec.not_before <= now_, who + " started too early");
+  require(known.started_once || known.submitted + known.spec.tolerated_wait >= now_,
+          who + " started past its tolerated wait");
+  require(!tenant_paused_.contains(known.spec.tenant) || !tenant_paused_.at(known.spec.tenant),
+          who + " started while its tenant was paused");
+  for (const core::Dependency& on : known.spec.depends_on) {
+    if (on.kind == core::Dependency::Kind::signal) {
+      require(signals_.contains(SignalId{on.id}), who + " started before its signal");
+      continue;
+    }
+    const auto end = ended_.find(TaskNo{on.id});
+    require(end != ended_.end(), who + " started before its dependency ended");
+    require(end->second == core::TaskState::completed ||
+                known.spec.on_dependency_failure == core::OnDependencyFailure::release,
+            who + " started though its dependency failed");
+  }
+}
+
+// Maximal GPUs of the queue and of every tenant, with this batch counted in.
+void Oracle::check_limits(const core::BatchStarted& batch, const Lease& lease) const {
+  std::int64_t in_queue = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
+  std::map<TenantId, std::int64_t> by_tenant;
+  for (const auto& [tenant, use] : lease.use) by_tenant[tenant] += use;
+  for (const auto& [id, other] : leases_) {
+    if (other.queue == batch.queue) {
+      in_queue += other.share.value * static_cast<std::int64_t>(other.gpus.size());
+    }
+    for (const auto& [tenant, use] : other.use) {
+      if (by_tenant.contains(tenant)) by_tenant.at(tenant) += use;
+    }
+  }
+  const auto& queue_max = queues_.at(batch.queue).max_gpus;
+  require(!queue_max || in_queue <= queue_max->value,
+          text("queue", batch.queue) + " uses more GPUs than it may");
+  for (const auto& [tenant, use] : by_tenant) {
+    const auto& most = tenants_.at(tenant).max_gpus;
+    require(!most || use <= most->value, text("tenant", tenant) + " uses more GPUs than it may: " +
+                                             std::to_string(use));
+  }
+}
+
+void Oracle::start(const core::BatchStarted& batch) {
+  const std::string who = text("lease", batch.lease);
+  require(leases_ever_.insert(batch.lease).second, who + " was promised twice");
+  require(!batch.tasks.empty() && !batch.gpus.empty(), who + " is empty");
+  const core::QueueSpec& queue = queues_.at(batch.queue);
+  require(batch.tasks.size() <= queue.max_batch_size, who + " is larger than max_batch_size");
+  require(batch.tasks.size() == 1 || batch.gpus.size() == 1, who + " is a batch of gangs");
+  require(batch.model == queue.model, who + " has another model than its queue");
+  require(!queue_paused_[batch.queue], who + " started while its queue was paused");
+  require(std::set<GpuId>(batch.gpus.begin(), batch.gpus.end()).size() == batch.gpus.size(),
+          who + " names a GPU twice");
+  for (const GpuId gpu : batch.gpus) check_gpu(batch, gpu);
+
+  Lease lease{batch.queue, batch.model, batch.share, batch.vram, batch.gpus, {}};
+  const auto count = static_cast<std::int64_t>(batch.tasks.size());
+  const std::int64_t use = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
+  Mib vram;
+  std::set<TenantId> tenants;
+  bool isolated = false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const core::StartedTask& started = batch.tasks[static_cast<std::size_t>(i)];
+    check_task(batch, started);
+    Task& known = task(started.task);
+    known.lease = batch.lease;
+    known.started_once = true;
+    vram += known.vram;
+    tenants.insert(known.spec.tenant);
+    isolated = isolated || tenants_.at(known.spec.tenant).isolated;
+    lease.use.emplace_back(known.spec.tenant, use * (i + 1) / count - use * i / count);
+  }
+  require(vram == batch.vram, who + " promises " + std::to_string(batch.vram.value) +
+                                  " MiB for tasks of " + std::to_string(vram.value));
+  require(!isolated || tenants.size() == 1, who + " mixes an isolated tenant with others");
+  check_limits(batch, lease);
+  leases_[batch.lease] = std::move(lease);
+}
+
+}  // namespace berth::property

@@ -1,0 +1,83 @@
+// Oracle: a second opinion that sees only events and actions, never the engine's state.
+//
+// It keeps its own plain books of tasks, leases, GPUs and models and throws Broken, with a sentence,
+// when an action breaks a promise: something lost or started twice, a GPU over-committed in VRAM or
+// compute, a batch that mixes queues or isolated tenants or is too large, a start on a GPU that is
+// lost or drains, part of a gang, a second end, a start after the end or past a limit.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/action.h"
+#include "core/event.h"
+#include "tests/property/world.h"
+
+namespace berth::property {
+
+class Oracle {
+ public:
+  // Reads one step: the timers' actions, the event, the other actions.
+  void read(const Step& step);
+
+  // Tasks that were accepted and have not ended.
+  std::vector<TaskNo> live() const;
+
+ private:
+  struct Task {
+    core::TaskSpec spec;
+    Time submitted;
+    Mib vram;
+    LeaseId lease;  // none: not running
+    bool held = false;
+    bool started_once = false;
+  };
+  struct Lease {
+    QueueId queue;
+    ModelId model;
+    Milli share;
+    Mib vram;
+    std::vector<GpuId> gpus;
+    std::vector<std::pair<TenantId, std::int64_t>> use;  // of each task, in thousandths of a GPU
+  };
+  struct Gpu {
+    core::GpuSpec spec;
+    bool up = true;
+    bool draining = false;
+    Milli reported;
+    std::map<ModelId, Mib> weights;  // resident or loading
+    std::set<ModelId> loading;
+  };
+
+  void apply(const core::Event& event);
+  void apply(const core::Action& action);
+  void start(const core::BatchStarted& batch);
+  void check_gpu(const core::BatchStarted& batch, GpuId id) const;
+  void check_task(const core::BatchStarted& batch, const core::StartedTask& started) const;
+  void check_limits(const core::BatchStarted& batch, const Lease& lease) const;
+  void lose(GpuId gpu);
+  Mib leased(GpuId gpu) const;
+  Mib weights(GpuId gpu) const;
+  bool uses(GpuId gpu, ModelId model) const;
+  Task& task(TaskNo no);
+  const Task& task(TaskNo no) const;
+
+  Time now_{0};
+  core::PolicySpec policy_;
+  std::map<TenantId, core::TenantSpec> tenants_;
+  std::map<TenantId, bool> tenant_paused_;
+  std::map<QueueId, core::QueueSpec> queues_;
+  std::map<QueueId, bool> queue_paused_;
+  std::map<ModelId, core::ModelSpec> models_;
+  std::map<GpuId, Gpu> gpus_;
+  std::map<TaskNo, core::TaskSpec> asked_;  // of the submit being answered
+  std::map<TaskNo, Task> tasks_;
+  std::map<TaskNo, core::TaskState> ended_;
+  std::map<LeaseId, Lease> leases_;
+  std::set<LeaseId> leases_ever_;
+  std::set<SignalId> signals_;
+};
+
+}  // namespace berth::property

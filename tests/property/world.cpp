@@ -1,0 +1,430 @@
+// See world.h.
+#include "tests/property/world.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+
+namespace berth::property {
+namespace {
+
+using core::Dependency;
+using core::Failure;
+
+constexpr std::int64_t kGib = 1024;
+
+// How often each kind of command comes up.
+enum class Verb { tick, wake, submit, workflow, agent, model, gpu, admin, task_request, configure };
+constexpr Verb kVerbs[] = {
+    Verb::tick,   Verb::submit, Verb::submit,       Verb::submit,       Verb::submit,
+    Verb::submit, Verb::agent,  Verb::agent,        Verb::agent,        Verb::agent,
+    Verb::model,  Verb::model,  Verb::wake,         Verb::workflow,     Verb::gpu,
+    Verb::admin,  Verb::admin,  Verb::task_request, Verb::task_request, Verb::configure,
+};
+
+Duration gap_of(std::uint32_t number) {
+  Digits digits(number);
+  switch (digits.pick(8)) {
+    case 0:
+    case 1:
+      return {};
+    case 2:
+    case 3:
+    case 4:
+      return milliseconds(digits.pick(1000));
+    case 5:
+    case 6:
+      return milliseconds(digits.pick(60'000));
+    default:
+      return milliseconds(digits.pick(900'000));
+  }
+}
+
+}  // namespace
+
+World::World(const Case& input, WorldOptions options) : input_(input), options_(options) {}
+
+void World::run() {
+  set_up();
+  for (const Command& command : input_.commands) {
+    now_ = now_ + gap_of(command.gap);
+    carry_out(command);
+  }
+}
+
+void World::feed(core::EventBody body) {
+  // Only submits take numbers.
+  if (std::holds_alternative<core::Submit>(body)) next_task_ += 1;
+  if (const auto* workflow = std::get_if<core::SubmitWorkflow>(&body)) {
+    next_task_ += workflow->tasks.size();
+  }
+  steps_.push_back({{now_, std::move(body)}, 0, {}});
+  Step& step = steps_.back();
+  step.from_timers = engine_.step(step.event, step.actions);
+  for (const core::Action& action : step.actions) note(action);
+  if (engine_.next_task_no().value != next_task_) {
+    throw Broken("the next number is " + std::to_string(engine_.next_task_no().value) + " after " +
+                 std::to_string(next_task_) + " submitted tasks");
+  }
+  if (on_step) on_step(step);
+}
+
+void World::note(const core::Action& action) {
+  if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
+    OpenLease lease{batch->lease, false, {}};
+    for (const core::StartedTask& task : batch->tasks) lease.tasks.push_back(task.task);
+    open_.push_back(std::move(lease));
+  } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
+    std::erase_if(open_, [&](const OpenLease& lease) { return lease.id == closed->lease; });
+    closed_.push_back(closed->lease);
+    if (closed_.size() > 8) closed_.pop_front();
+  } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
+    model_reports_.push_back({load->gpu, load->model, true});
+  } else if (const auto* eviction = std::get_if<core::EvictModel>(&action)) {
+    model_reports_.push_back({eviction->gpu, eviction->model, false});
+  }
+}
+
+// --- configuration ---
+
+core::PolicySpec World::policy(Digits digits) const {
+  core::PolicySpec spec;
+  spec.order = static_cast<core::Order>(digits.pick(5));
+  spec.packing = static_cast<core::Packing>(digits.pick(3));
+  spec.gpu_load_threshold = digits.pick<Milli>({{850}, {1000}, {500}});
+  spec.patience = digits.pick<Duration>({seconds(30), seconds(1), minutes(5), Duration{0}});
+  spec.tier_patience = digits.pick<Duration>({minutes(10), seconds(5), Duration{0}});
+  spec.age_step = digits.pick<Duration>({seconds(60), seconds(1), Duration{0}});
+  spec.max_holds = digits.pick<std::uint32_t>({4, 1, 0});
+  spec.starts_per_step = digits.pick<std::uint32_t>({64, 1, 2});
+  spec.max_live_tasks = digits.pick<std::uint32_t>({1'000'000, 30});
+  spec.usage_window = digits.pick<Duration>({minutes(5), seconds(3), minutes(50)});
+  spec.poison_after = digits.pick<std::uint32_t>({3, 1, 2});
+  spec.max_infrastructure_losses = digits.pick<std::uint32_t>({10, 0, 1});
+  spec.vram_usable = digits.pick<Milli>({{900}, {1000}, {600}});
+  if (options_.one_start_per_step) spec.starts_per_step = 1;
+  return spec;
+}
+
+core::TenantSpec World::tenant(Digits digits) const {
+  core::TenantSpec spec;
+  spec.weight = digits.pick<Milli>({{1000}, {3000}, {100}});
+  if (digits.one_in(4)) spec.max_queue_size = 1 + digits.pick(8);
+  if (digits.one_in(4)) {
+    spec.token_bucket_size = 2 + digits.pick(10);
+    spec.token_refill_rate = digits.pick(3);
+  }
+  if (digits.one_in(4)) spec.daily_token_limit = 5 + digits.pick(20);
+  if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
+  if (digits.one_in(3)) spec.max_gpus = Milli{300 + 400 * std::int64_t{digits.pick(6)}};
+  spec.isolated = digits.one_in(4);
+  return spec;
+}
+
+core::QueueSpec World::queue(Digits digits, std::uint32_t number) const {
+  core::QueueSpec spec;
+  const auto model = queue_model_.find(number);
+  if (model != queue_model_.end()) spec.model = model->second;
+  spec.max_batch_size = digits.pick<std::uint32_t>({1, 4, 2, 8});
+  spec.max_batch_wait = digits.pick<Duration>({Duration{0}, milliseconds(120), seconds(4)});
+  spec.adaptive_wait = digits.one_in(3);
+  spec.refuse_late = digits.one_in(4);
+  if (digits.one_in(4)) spec.max_gpus = Milli{400 + 300 * std::int64_t{digits.pick(8)}};
+  if (digits.one_in(4)) spec.min_gpus = Milli{500 + 500 * std::int64_t{digits.pick(3)}};
+  if (digits.one_in(3)) {
+    spec.batch_base = milliseconds(10 * digits.pick(20));
+    spec.batch_per_task = milliseconds(10 * digits.pick(20));
+  }
+  return spec;
+}
+
+core::ModelSpec World::model(Digits digits) const {
+  core::ModelSpec spec;
+  spec.weights = Mib{kGib * (1 + std::int64_t{digits.pick(12)})};
+  spec.vram_per_task = Mib{512 * std::int64_t{digits.pick(8)}};
+  spec.load_time = digits.pick<Duration>({seconds(5), milliseconds(10), minutes(2), Duration{0}});
+  spec.keep_alive =
+      digits.pick<Duration>({minutes(5), seconds(10), Duration{0}, Duration::forever()});
+  return spec;
+}
+
+core::GpuSpec World::gpu(Digits digits) const {
+  core::GpuSpec spec;
+  spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 80})};
+  spec.speed = digits.pick<Milli>({{1000}, {2000}, {500}});
+  spec.kind = KindId{digits.pick(2)};
+  spec.node = NodeId{digits.pick(2)};
+  return spec;
+}
+
+void World::set_up() {
+  Digits counts(setup_number(0));
+  gpus_ = 1 + counts.pick(5);
+  queues_ = 1 + counts.pick(5);
+  tenants_ = 1 + counts.pick(4);
+  models_ = counts.pick(4);
+  feed(core::SetPolicy{policy(Digits(setup_number(1)))});
+  std::size_t next = 2;
+  for (std::uint32_t i = 0; i < gpus_; ++i) {
+    feed(core::PutGpu{GpuId{i}, gpu(Digits(setup_number(next++)))});
+  }
+  for (std::uint32_t i = 0; i < models_; ++i) {
+    feed(core::PutModel{ModelId{i}, model(Digits(setup_number(next++)))});
+  }
+  for (std::uint32_t i = 0; i < queues_; ++i) {
+    Digits digits(setup_number(next++));
+    if (models_ > 0 && digits.pick(3) > 0) queue_model_[i] = ModelId{digits.pick(models_)};
+    feed(core::PutQueue{QueueId{i}, queue(digits, i)});
+  }
+  for (std::uint32_t i = 0; i < tenants_; ++i) {
+    feed(core::PutTenant{TenantId{i}, tenant(Digits(setup_number(next++)))});
+  }
+}
+
+// --- work ---
+
+TaskNo World::some_task(std::uint32_t number) const {
+  // Mostly recent ones; now and then one that does not exist yet.
+  const std::uint64_t next = engine_.next_task_no().value;
+  const std::uint64_t back = number % 24;
+  return TaskNo{back > next ? 0 : next - back};
+}
+
+core::TaskSpec World::task(Digits shape, Digits extras, TaskNo self, std::uint32_t workflow) const {
+  core::TaskSpec spec;
+  spec.tenant = TenantId{shape.pick(tenants_)};
+  spec.queue = QueueId{shape.pick(queues_)};
+  spec.expected_run = milliseconds(shape.pick<std::int64_t>({100, 0, 1000, 7000, 90'000}));
+  const bool with_model = queue_model_.contains(spec.queue.value);
+  spec.vram = Mib{512 * std::int64_t{shape.pick(40)}};
+  spec.share = shape.pick<Milli>({{1000}, {200}, {450}, {850}});
+  if (!with_model && shape.one_in(6)) {
+    spec.gpus = static_cast<std::uint16_t>(2 + shape.pick(2));
+    spec.share = kWholeGpu;
+  }
+  if (extras.one_in(4)) spec.tier = static_cast<std::uint8_t>(extras.pick(4));
+  if (extras.one_in(4)) spec.priority = static_cast<std::int16_t>(extras.pick(7)) - 3;
+  if (extras.one_in(4)) {
+    spec.tolerated_wait = extras.pick<Duration>({seconds(20), milliseconds(50), Duration{0}});
+  }
+  if (extras.one_in(6)) spec.not_before = now_ + milliseconds(extras.pick(5000));
+  if (extras.one_in(8)) spec.held = true;
+  if (extras.one_in(5)) spec.group = GroupId{extras.pick(3)};
+  spec.retry.max_attempts = static_cast<std::uint8_t>(1 + extras.pick(4));
+  spec.retry.backoff = milliseconds(extras.pick<std::int64_t>({0, 100, 5000}));
+  if (extras.one_in(4)) {
+    for (std::uint32_t n = 1 + extras.pick(2); n > 0; --n) {
+      Dependency on;
+      if (extras.one_in(3)) {
+        on = {Dependency::Kind::signal, extras.pick(4)};
+      } else if (workflow > 1) {
+        on = {Dependency::Kind::task, self.value - self.value % 2 + extras.pick(workflow)};
+      } else {
+        on = {Dependency::Kind::task, some_task(1 + extras.pick(12)).value};
+      }
+      spec.depends_on.push_back(on);
+    }
+    if (extras.one_in(2)) spec.on_dependency_failure = core::OnDependencyFailure::release;
+  }
+  return spec;
+}
+
+void World::submit(const Command& command) {
+  const TaskNo first = engine_.next_task_no();
+  const std::uint64_t extras = std::uint64_t{command.c} << 32 | command.b;
+  feed(core::Submit{first, task(Digits(command.a), Digits(extras), first, 1)});
+}
+
+// --- agents ---
+
+void World::agent_reports(const Command& command) {
+  Digits digits(command.b);
+  if (digits.one_in(12) && !closed_.empty()) {
+    // Late or twice.
+    const LeaseId late = closed_[command.a % closed_.size()];
+    if (digits.pick(2) == 0) return feed(core::LeaseEnded{late, {}});
+    return feed(core::LeaseStarted{late});
+  }
+  if (open_.empty()) return feed(core::Tick{});
+  OpenLease& lease = open_[command.a % open_.size()];
+  Digits fate(command.c);
+  const auto outcome = [&](TaskNo task) {
+    core::TaskOutcome result;
+    result.task = task;
+    result.completed = fate.pick(4) > 0;
+    result.failure = static_cast<Failure>(fate.pick(5));
+    return result;
+  };
+  switch (digits.pick(6)) {
+    case 0:
+      return feed(core::LeaseStarted{lease.id});
+    case 1:
+      return feed(core::TaskEnded{lease.id, outcome(lease.tasks[digits.pick(
+                                                static_cast<std::uint32_t>(lease.tasks.size()))])});
+    default: {
+      core::LeaseEnded ended{lease.id, {}};
+      for (const TaskNo task : lease.tasks) {
+        if (digits.one_in(3)) ended.outcomes.push_back(outcome(task));
+      }
+      return feed(std::move(ended));
+    }
+  }
+}
+
+void World::model_reports(const Command& command) {
+  Digits digits(command.b);
+  if (models_ == 0) return feed(core::Tick{});
+  const GpuId gpu{digits.pick(gpus_)};
+  const ModelId model{digits.pick(models_)};
+  if (digits.one_in(10)) return feed(core::ModelUnloaded{gpu, model});
+  if (digits.one_in(10)) return feed(core::ModelLoaded{gpu, model, true, milliseconds(100)});
+  if (model_reports_.empty()) return feed(core::Tick{});
+  // The first of some GPU: an agent answers in order.
+  const GpuId of = model_reports_[command.a % model_reports_.size()].gpu;
+  const auto it = std::find_if(model_reports_.begin(), model_reports_.end(),
+                               [&](const ModelReport& report) { return report.gpu == of; });
+  const ModelReport report = *it;
+  model_reports_.erase(it);
+  if (!report.load) return feed(core::ModelUnloaded{report.gpu, report.model});
+  const bool ok = digits.pick(4) > 0;
+  const Duration took = milliseconds(digits.pick(9000));
+  feed(core::ModelLoaded{report.gpu, report.model, ok, took});
+}
+
+// --- administration ---
+
+void World::gpu_changes(const Command& command) {
+  Digits digits(command.b);
+  const GpuId gpu{digits.pick(gpus_ + 1)};  // now and then one that does not exist
+  const NodeId node{digits.pick(3)};
+  const auto forget = [&](auto lost) {
+    std::erase_if(model_reports_, [&](const ModelReport& report) { return lost(report.gpu); });
+  };
+  switch (digits.pick(8)) {
+    case 0:
+      return feed(core::DrainGpu{gpu, true});
+    case 1:
+      return feed(core::DrainGpu{gpu, false});
+    case 2:
+      forget([&](GpuId id) { return id == gpu; });
+      return feed(core::GpuLost{gpu});
+    case 3:
+      return feed(core::GpuReturned{gpu});
+    case 4:
+      forget([&](GpuId id) {
+        return gpu_numbers_.contains(id.value)
+                   ? this->gpu(Digits(gpu_numbers_.at(id.value))).node == node
+                   : this->gpu(Digits(setup_number(2 + id.value))).node == node;
+      });
+      return feed(core::NodeLost{node});
+    case 5:
+      return feed(core::NodeReturned{node});
+    default:
+      return feed(core::GpuUtilisation{gpu, Milli{std::int64_t{digits.pick(11)} * 100}});
+  }
+}
+
+void World::administer(const Command& command) {
+  Digits digits(command.b);
+  const QueueId queue{digits.pick(queues_)};
+  const TenantId tenant{digits.pick(tenants_)};
+  switch (digits.pick(10)) {
+    case 0:
+      return feed(core::PauseQueue{queue, true});
+    case 1:
+    case 2:
+      return feed(core::PauseQueue{queue, false});
+    case 3:
+      return feed(core::PauseTenant{tenant, true});
+    case 4:
+    case 5:
+      return feed(core::PauseTenant{tenant, false});
+    case 6:
+      return feed(core::Flush{queue});
+    case 7:
+      return feed(core::Flush{});
+    case 8:
+      return feed(core::DayBoundary{});
+    default:
+      return feed(core::ResolveSignal{SignalId{digits.pick(4)}});
+  }
+}
+
+void World::reconfigure(const Command& command) {
+  if (!options_.changes_policy) return feed(core::Tick{});
+  Digits digits(command.b);
+  switch (digits.pick(6)) {
+    case 0: {
+      const std::uint32_t i = digits.pick(tenants_);
+      return feed(core::PutTenant{TenantId{i}, tenant(Digits(command.c))});
+    }
+    case 1: {
+      const std::uint32_t i = digits.pick(queues_);
+      return feed(core::PutQueue{QueueId{i}, queue(Digits(command.c), i)});
+    }
+    case 2: {
+      if (models_ == 0) return feed(core::Tick{});
+      return feed(core::PutModel{ModelId{digits.pick(models_)}, model(Digits(command.c))});
+    }
+    case 3: {
+      // One more GPU, up to a few.
+      if (gpus_ >= 8) return feed(core::Tick{});
+      gpu_numbers_[gpus_] = command.c;
+      const GpuId id{gpus_++};
+      return feed(core::PutGpu{id, gpu(Digits(command.c))});
+    }
+    default:
+      return feed(core::SetPolicy{policy(Digits(command.c))});
+  }
+}
+
+void World::carry_out(const Command& command) {
+  switch (kVerbs[command.verb % std::size(kVerbs)]) {
+    case Verb::tick:
+      return feed(core::Tick{});
+    case Verb::wake: {
+      const Time wakeup = engine_.next_wakeup();
+      if (wakeup > now_ && wakeup - now_ < minutes(60)) now_ = wakeup;
+      return feed(core::Tick{});
+    }
+    case Verb::submit:
+      return submit(command);
+    case Verb::workflow: {
+      core::SubmitWorkflow workflow{engine_.next_task_no(), {}};
+      const std::uint32_t count = 1 + command.b % 4;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t rotated = command.a >> (4 * i) | command.a << (32 - 4 * (i + 1));
+        const std::uint64_t extras = (std::uint64_t{command.c} << 32 | command.b) >> (3 * i);
+        workflow.tasks.push_back(task(Digits(rotated), Digits(extras),
+                                      TaskNo{workflow.first.value + i}, count));
+      }
+      return feed(std::move(workflow));
+    }
+    case Verb::agent:
+      return agent_reports(command);
+    case Verb::model:
+      return model_reports(command);
+    case Verb::gpu:
+      return gpu_changes(command);
+    case Verb::admin:
+      return administer(command);
+    case Verb::task_request: {
+      const TaskNo task = some_task(command.a);
+      switch (command.b % 5) {
+        case 0:
+          return feed(core::Cancel{task});
+        case 1:
+          return feed(core::Hold{task});
+        case 2:
+        case 3:
+          return feed(core::Release{task});
+        default:
+          return feed(core::CancelGroup{GroupId{command.a % 3}});
+      }
+    }
+    case Verb::configure:
+      return reconfigure(command);
+  }
+}
+
+}  // namespace berth::property

@@ -8,8 +8,8 @@ namespace berth::sim {
 namespace {
 
 constexpr std::uint64_t kEventsPerProgress = 4096;
-// A tick may find nothing to do, but not for ever.
-constexpr std::uint64_t kMostIdleTicks = 100'000;
+// Timers and failing GPUs alone do not keep a run going for ever.
+constexpr std::uint64_t kMostQuietEvents = 10'000;
 constexpr Duration kDay = seconds(86'400);
 
 }  // namespace
@@ -18,9 +18,7 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed)
     : scenario_(scenario),
       workload_(scenario, seed),
       agents_(scenario, seed, [this](Time at, const PlannedReport& report) {
-        const Item item{.report = report};
-        if (is_background(item)) ++background_;
-        heap_.add(std::max(at, now_.now), static_cast<std::uint32_t>(Rank::report), item);
+        plan(std::max(at, now_.now), Rank::report, Item{.report = report});
       }) {}
 
 void Simulation::run() {
@@ -53,29 +51,35 @@ void Simulation::configure() {
   agents_.plan_failures();
   commands_left_ = scenario_.commands.size();
   for (std::size_t i = 0; i < scenario_.commands.size(); ++i) {
-    heap_.add(scenario_.commands[i].at, static_cast<std::uint32_t>(Rank::command),
-              Item{.command = i});
+    plan(scenario_.commands[i].at, Rank::command, Item{.command = i});
   }
   const bool daily = std::ranges::any_of(scenario_.tenants.specs, [](const auto& tenant) {
     return tenant.daily_token_limit.has_value();
   });
-  if (daily) {
-    ++background_;
-    heap_.add(start + kDay, static_cast<std::uint32_t>(Rank::report), Item{.day_boundary = true});
-  }
+  if (daily) plan(start + kDay, Rank::report, Item{.day_boundary = true});
 }
 
-bool Simulation::is_background(const Item& item) {
-  return item.day_boundary ||
-         (item.command == kNoCommand && item.report.kind == PlannedReport::Kind::gpu_failed);
+Simulation::Weight Simulation::weight_of(const Item& item) {
+  if (item.command != kNoCommand) return Weight::work;
+  if (item.day_boundary || item.report.kind == PlannedReport::Kind::gpu_failed) return Weight::none;
+  if (item.report.kind == PlannedReport::Kind::gpu_repaired) return Weight::repair;
+  return Weight::work;
+}
+
+void Simulation::plan(Time at, Rank rank, const Item& item) {
+  if (at == Time::never()) return;
+  ++count_of(weight_of(item));
+  heap_.add(at, static_cast<std::uint32_t>(rank), item);
 }
 
 bool Simulation::is_over(Time next, Time wakeup) const {
   if (scenario_.stop_at && std::min(next, wakeup) > *scenario_.stop_at) return true;
   if (workload_.next_at() != Time::never()) return false;
   if (now_.live == 0 && commands_left_ == 0) return true;
-  const bool foreground = heap_.size() > background_;
-  return !foreground && (wakeup == Time::never() || idle_ticks_ > kMostIdleTicks);
+  // Tasks are left. Can anything still happen to them?
+  if (count_of(Weight::work) > 0) return false;
+  if (quiet_events_ > kMostQuietEvents) return true;
+  return count_of(Weight::repair) == 0 && wakeup == Time::never();
 }
 
 bool Simulation::step() {
@@ -125,15 +129,14 @@ void Simulation::submit_next() {
 void Simulation::handle_next_in_heap() {
   const auto planned = heap_.pop();
   const Item& item = planned.item;
-  if (is_background(item)) --background_;
+  --count_of(weight_of(item));
   now_.now = std::max(now_.now, planned.at);
   if (item.command != kNoCommand) {
     --commands_left_;
     return carry_out(scenario_.commands[item.command]);
   }
   if (item.day_boundary) {
-    ++background_;
-    heap_.add(planned.at + kDay, static_cast<std::uint32_t>(Rank::report), item);
+    plan(planned.at + kDay, Rank::report, item);
     return feed(planned.at, core::DayBoundary{});
   }
   std::optional<core::EventBody> body = agents_.due(planned.at, item.report);
@@ -210,8 +213,7 @@ void Simulation::feed(Time at, core::EventBody body) {
   for (std::size_t i = from_timers; i < actions_.size(); ++i)
     note_action(at, actions_[i]);
 
-  const bool idle = std::holds_alternative<core::Tick>(event.body) && actions_.empty();
-  idle_ticks_ = idle ? idle_ticks_ + 1 : 0;
+  quiet_events_ = actions_.empty() ? quiet_events_ + 1 : 0;
   if (checks_) broken_ = engine_.check_invariants();
 }
 

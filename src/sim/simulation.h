@@ -9,6 +9,7 @@
 // (tasks held for ever), or at the scenario's stop_at.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -82,20 +83,27 @@ class Simulation {
   void carry_out(const Command& command);
   void feed(Time at, core::EventBody body);
   void note_action(Time at, const core::Action& action);
-  static bool is_background(const Item& item);
+  // What an item in the heap means for the end of the run.
+  enum class Weight : std::uint8_t { none, repair, work };
+  static Weight weight_of(const Item& item);
+  std::size_t& count_of(Weight weight) { return heap_counts_[static_cast<std::size_t>(weight)]; }
+  std::size_t count_of(Weight weight) const {
+    return heap_counts_[static_cast<std::size_t>(weight)];
+  }
+  void plan(Time at, Rank rank, const Item& item);
 
   const Scenario& scenario_;
   core::Engine engine_;
   Workload workload_;
   EventHeap<Item> heap_;
-  std::size_t background_ = 0;  // of the heap: what does not keep the run going
+  std::array<std::size_t, 3> heap_counts_{};  // by weight
   std::size_t commands_left_ = 0;
   Agents agents_;
   std::vector<Observer*> observers_;
   std::function<void(const Progress&)> progress_;
   core::Actions actions_;
   Progress now_;
-  std::uint64_t idle_ticks_ = 0;  // in a row, without an action
+  std::uint64_t quiet_events_ = 0;  // in a row, that led to no action
   bool checks_ = false;
   std::vector<std::string> broken_;
 };

@@ -260,6 +260,29 @@ TEST(Simulation, FailingGpusDoNotKeepARunGoing) {
   EXPECT_GT(outcome.report.retries, 0U);
 }
 
+// Days pass, GPUs fail and come back, and the held task waits: nothing of that is progress.
+TEST(Simulation, AHeldTaskDoesNotKeepARunGoingEither) {
+  const Outcome outcome = run(R"(
+    [[cluster.gpus]]
+    vram = "40GB"
+    [[tenants]]
+    name = "t"
+    daily_token_limit = 5
+    [[queues]]
+    name = "q"
+    [agents]
+    gpu_mtbf = "1h"
+    [[workload]]
+    kind = "tasks"
+    expected_run = "1s"
+    [[workload.tasks]]
+    held = true
+    [[workload.tasks]]
+  )");
+  EXPECT_EQ(outcome.report.tasks.unfinished, 1U);
+  EXPECT_EQ(outcome.report.tasks.completed, 1U);
+}
+
 TEST(Simulation, AGangTakesItsGpusTogetherOrNotAtAll) {
   const Outcome outcome = run(R"(
     [[cluster.gpus]]

@@ -45,7 +45,7 @@ void put_tenant(State& state, const PutTenant& put) {
 }
 
 void put_model(State& state, const PutModel& put) {
-  is_new(state.models, put.model.value);
+  if (is_new(state.models, put.model.value)) state.model(put.model).fit = empty_fit_index(state);
   state.model(put.model).spec = put.spec;
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
     arm_keep_alive(state, GpuId{i});

@@ -57,6 +57,7 @@ bool start(const State& state, QueueId queue, Actions& out) {
 void carry_out(const State& state, const LoadPlan& plan, ModelId model, Actions& out) {
   for (const ModelId victim : plan.victims)
     out.push_back(EvictModel{plan.gpu, victim});
+  if (!plan.loads) return;
   out.push_back(
       LoadModel{plan.gpu, model, predict_load(state.model(model), state.gpu(plan.gpu).spec.kind)});
 }
@@ -101,8 +102,7 @@ bool serve_overdue(const State& state, Actions& out) {
     if (start(state, queue, out)) return true;
     const ModelId model = state.queue(queue).spec.model;
     if (model && state.model(model).loading > 0) continue;
-    const bool resident = model && state.model(model).resident > 0;
-    if (model && !resident && load_overdue(state, queue, out)) return true;
+    if (model && load_overdue(state, queue, out)) return true;
     if (hold_for(state, queue, out)) return true;
   }
   return false;

@@ -31,7 +31,8 @@ std::int64_t queueing(const WaitInputs& in, std::int64_t size, std::int64_t used
   const std::int64_t by_chance =
       kByChance * power(std::min(used, kOne), std::min(in.servers, kServersMax)) / kOne;
   const std::int64_t evenly = power(std::min(used, kOne), kEvenness) / 4;
-  return (by_chance * kOne + evenly * (size - kOne)) / size;
+  const std::int64_t single = kOne * kOne / size * kOne / size;  // how far batches are single tasks
+  return (by_chance * single + evenly * (kOne - single)) / kOne;
 }
 
 // The size that batches reach by themselves while the GPUs are busy: n = rate × (a + b·n) / GPUs.

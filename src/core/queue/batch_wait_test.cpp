@@ -22,9 +22,9 @@ TEST(ChooseWait, RareTasksDoNotWait) {
   EXPECT_EQ(choose_wait(on_one_gpu(seconds(10))), Duration{0});
 }
 
-TEST(ChooseWait, WaitsALittleWhereABusyPairOfGpusWouldTakeSmallBatchesByChance) {
+TEST(ChooseWait, WaitsALittleWhereEvenBatchesFindAFreeGpuSooner) {
   // Two GPUs, a task every 13.5 ms: batches reach 2.3 tasks by themselves; a short wait makes them
-  // leave evenly, which is worth more than it costs.
+  // leave evenly, which is worth a little more than it costs.
   WaitInputs two = on_one_gpu(microseconds(13'550));
   two.servers = 2;
   EXPECT_GT(choose_wait(two), Duration{0});

@@ -18,14 +18,11 @@ struct Victims {
 
 bool is_protected(const State& state, const Residence& residence, bool forced) {
   if (residence.loading || residence.leases > 0) return true;
-  const Model& model = state.model(residence.model);
-  const bool fresh = !residence.used && residence.idle_since + model.spec.keep_alive > state.now;
-  if (fresh && model.backlog > 0) return true;
-  return model.backlog > 0 && !forced;
+  return state.model(residence.model).backlog > 0 && !forced;
 }
 
 // The cheapest set that makes room for `need` on this GPU, taken by value per byte.
-Victims choose_victims(const State& state, GpuId id, Mib need, bool forced) {
+Victims choose_victims(const State& state, GpuId id, Mib need, ModelId keep, bool forced) {
   const Gpu& gpu = state.gpu(id);
   struct Candidate {
     ModelId model;
@@ -34,7 +31,7 @@ Victims choose_victims(const State& state, GpuId id, Mib need, bool forced) {
   };
   std::vector<Candidate> candidates;
   for (const Residence& residence : gpu.residences) {
-    if (is_protected(state, residence, forced)) continue;
+    if (residence.model == keep || is_protected(state, residence, forced)) continue;
     const Model& model = state.model(residence.model);
     const std::int64_t value =
         std::min(predicted_work(state, residence.model).ns, predict_load(model, gpu.spec.kind).ns);
@@ -57,10 +54,22 @@ Victims choose_victims(const State& state, GpuId id, Mib need, bool forced) {
   return victims;
 }
 
-Mib need_of(const State& state, const Queue& queue) {
+Mib weights_and_task(const State& state, const Queue& queue) {
   const TaskRow& head = state.tasks.row(queue.leader_slot);
   return state.model(queue.spec.model).spec.weights + Mib{head.vram};
 }
+
+// The best plan so far: the one that destroys least.
+struct Best {
+  LoadPlan plan;
+  Duration lost = Duration::forever();
+
+  void consider(GpuId gpu, bool loads, Victims victims) {
+    if (!victims.enough || victims.value >= lost) return;
+    lost = victims.value;
+    plan = {gpu, std::move(victims.models), loads, {}};
+  }
+};
 
 // A load that failed is tried again after a pause that doubles, from one second to five minutes.
 void retry_load_later(State& state, const Model& model, GpuId gpu) {
@@ -74,50 +83,81 @@ void retry_load_later(State& state, const Model& model, GpuId gpu) {
   }
 }
 
-}  // namespace
+// Room for what would run together now: the batch that waits, as far as any GPU could hold it.
+Mib batch_room(const State& state, const Queue& queue) {
+  const std::int64_t head = state.tasks.row(queue.leader_slot).vram;
+  const std::int64_t tasks = std::min(queue.pending, queue.spec.max_batch_size);
+  const auto largest = static_cast<std::int64_t>(*state.usable.last() >> 32);
+  const std::int64_t most = largest - state.model(queue.spec.model).spec.weights.value;
+  return Mib{std::clamp(head * tasks, head, std::max(head, most))};
+}
 
-LoadPlan plan_load(const State& state, QueueId id, bool forced) {
+LoadPlan plan_load_for(const State& state, QueueId id, Mib room, bool forced) {
   const Queue& queue = state.queue(id);
   const ModelId model = queue.spec.model;
-  const Mib need = need_of(state, queue);
+  const Mib need = state.model(model).spec.weights + room;
   const Milli share{state.tasks.row(queue.leader_slot).share};
   const Milli threshold = state.policy.gpu_load_threshold;
   const auto lacks_it = [&](GpuId gpu) { return find_residence(state.gpu(gpu), model) == nullptr; };
 
+  // 1 free VRAM somewhere: nothing is lost
   for (const GpuId gpu : state.free_fit.candidates(need, share, threshold, kGpusTried)) {
-    if (lacks_it(gpu)) return {gpu, {}, {}};
+    if (lacks_it(gpu)) return {gpu, {}, true, {}};
   }
-  LoadPlan best;
-  Duration least = Duration::forever();
+  // 2 where it is resident, idle neighbours may go; 3 elsewhere they may go for a load
+  Best best;
+  for (const GpuId gpu : state.model(model).fit.candidates({}, share, threshold, kGpusTried)) {
+    best.consider(gpu, false, choose_victims(state, gpu, room, model, forced));
+  }
   for (const GpuId gpu : state.reclaim_fit.candidates(need, share, threshold, kGpusTried)) {
-    if (!lacks_it(gpu)) continue;
-    Victims victims = choose_victims(state, gpu, need, forced);
-    if (!victims.enough || victims.value >= least) continue;
-    least = victims.value;
-    best = {gpu, std::move(victims.models), {}};
+    if (lacks_it(gpu)) best.consider(gpu, true, choose_victims(state, gpu, need, model, forced));
   }
-  if (!best) {
+  if (!best.plan) {
     const auto most = state.reclaim_fit.most(share, threshold);
     return {{},
             {},
+            true,
             {ReasonCode::model_not_loaded, need.value, most ? most->value : 0, Reason::kNoSubject,
              Time::never()}};
   }
-  const Duration load = predict_load(state.model(model), state.gpu(best.gpu).spec.kind);
+  const GpuId gpu = best.plan.gpu;
+  Duration price = best.lost;
+  if (best.plan.loads) {
+    price = price + predict_load(state.model(model), state.gpu(gpu).spec.kind);
+  }
   const Duration worth = predicted_work(state, model);
-  if (forced || least.ns == 0 || worth >= load + least) return best;
+  if (forced || best.lost.ns == 0 || worth >= price) return best.plan;
   return {{},
           {},
-          {ReasonCode::load_not_worth, (load + least).ns, worth.ns, best.gpu.value,
+          true,
+          {ReasonCode::load_not_worth, price.ns, worth.ns, gpu.value,
            state.now + state.policy.patience}};
+}
+
+}  // namespace
+
+LoadPlan plan_load(const State& state, QueueId id, bool forced) {
+  const Queue& queue = state.queue(id);
+  const Mib for_head{state.tasks.row(queue.leader_slot).vram};
+  const Mib for_batch = batch_room(state, queue);
+  if (for_batch > for_head) {
+    if (LoadPlan plan = plan_load_for(state, id, for_batch, forced)) return plan;
+  }
+  return plan_load_for(state, id, for_head, forced);
 }
 
 LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
   const Queue& queue = state.queue(id);
-  if (find_residence(state.gpu(gpu), queue.spec.model) != nullptr) return {};
-  Victims victims = choose_victims(state, gpu, need_of(state, queue), true);
-  if (!victims.enough) return {};
-  return {gpu, std::move(victims.models), {}};
+  const ModelId model = queue.spec.model;
+  const Residence* residence = find_residence(state.gpu(gpu), model);
+  if (residence != nullptr && residence->loading) return {};
+  const bool loads = residence == nullptr;
+  const Mib need =
+      loads ? weights_and_task(state, queue) : Mib{state.tasks.row(queue.leader_slot).vram};
+  Victims victims = choose_victims(state, gpu, need, model, true);
+  const bool changes_nothing = !loads && victims.models.empty();
+  if (!victims.enough || changes_nothing) return {};
+  return {gpu, std::move(victims.models), loads, {}};
 }
 
 std::int64_t load_charge(const State& state, QueueId id) {
@@ -202,8 +242,7 @@ std::vector<ModelId> idle_too_long(const State& state, GpuId id) {
     const Model& model = state.model(residence.model);
     if (residence.loading || residence.leases > 0 || model.backlog > 0) continue;
     const Duration idle = state.now - residence.idle_since;
-    if (idle.ns > 0 && idle.ns % keep_alive_step(model).ns == 0)
-      models.push_back(residence.model);
+    if (idle.ns > 0 && idle.ns % keep_alive_step(model).ns == 0) models.push_back(residence.model);
   }
   return models;
 }

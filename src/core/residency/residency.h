@@ -1,10 +1,11 @@
 // Residency: which model is loaded where, and which idle one makes room.
 //
 // A load reserves its VRAM at once; loads run beside batches and beside each other. A model that a
-// batch uses, that is loading, or that was loaded and has not served yet is never evicted; one with
-// work waiting only for overdue work. Among the rest the victim is the least value per byte, where
-// value is the work predicted for it while it would be kept, and a load that evicts must bring more
-// than it destroys. Work inspected per decision is bounded: kGpusTried candidates.
+// batch uses or that is loading is never evicted. One with work waiting is evicted only for overdue
+// work. Among the rest the victim is the least value per byte, where value is the work predicted
+// for it while it would be kept, and an eviction must bring more than it destroys. Where the model
+// is resident but idle neighbours take the VRAM its next batch needs, evicting them is all there is
+// to do. Work inspected per decision is bounded: kGpusTried candidates.
 #pragma once
 
 #include <vector>
@@ -18,11 +19,12 @@ namespace berth::core {
 struct LoadPlan {
   GpuId gpu;                     // none: not now
   std::vector<ModelId> victims;  // evicted first
+  bool loads = true;             // false: it is resident there and only lacked room
   Reason reason;                 // why not
   explicit operator bool() const { return static_cast<bool>(gpu); }
 };
 
-// Where to load the model of this queue for its head. `forced`: the queue is overdue.
+// Where to make room for the head of this queue. `forced`: the queue is overdue.
 LoadPlan plan_load(const State& state, QueueId queue, bool forced);
 // The same on one given GPU, which is held for the queue.
 LoadPlan plan_load_on(const State& state, QueueId queue, GpuId gpu);

@@ -40,8 +40,7 @@ DerivedQueue derive_queue(const State& state, QueueId id, const std::vector<Deri
 }
 
 // Of a blocked queue the leader may be stale and its key a lower bound.
-void check_leader(const State& state, QueueId id, const DerivedQueue& derived,
-                  Findings& findings) {
+void check_leader(const State& state, QueueId id, const DerivedQueue& derived, Findings& findings) {
   const Queue& queue = state.queue(id);
   const bool knows_key = queue.ready && derived.leader != UINT32_MAX;
   const OrderKey key =
@@ -123,6 +122,13 @@ bool wants_copy(const Queue& queue, const Model& model) {
   return queue.pending >= (loads_worth * model.resident + 1) * size;
 }
 
+// Some GPU that holds the model would take the head's share, had it the VRAM.
+bool only_lacks_vram(const State& state, const Queue& queue, const Head& head) {
+  Head without_vram = head;
+  without_vram.vram = 0;
+  return head_fits_hot(state, queue, without_vram);
+}
+
 void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Findings& findings) {
   const Queue& queue = state.queue(id);
   Bench bench = Bench::none;
@@ -138,7 +144,8 @@ void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Fi
       const Model& model = state.model(queue.spec.model);
       if (head_fits_hot(state, queue, derived.head)) {
         bench = Bench::hot;
-      } else if (model.loading == 0 && queue.declined_at == 0 && wants_copy(queue, model)) {
+      } else if (model.loading == 0 && queue.declined_at == 0 &&
+                 (only_lacks_vram(state, queue, derived.head) || wants_copy(queue, model))) {
         bench = Bench::cold;
         shape = of_head;
         need = model.spec.weights.value + derived.head.vram;
@@ -180,8 +187,8 @@ void check_need_index(const State& state, const NeedIndex& index, Bench bench, S
     best = any ? std::min(best, key) : key;
     any = true;
     const auto answer = index.best(need);
-    findings.must(answer && answer->key == best, "the best queue with a need up to ", need,
-                  " has ", best, ", the bench answers ", answer ? answer->key : OrderKey{});
+    findings.must(answer && answer->key == best, "the best queue with a need up to ", need, " has ",
+                  best, ", the bench answers ", answer ? answer->key : OrderKey{});
   }
   if (!least.empty()) {
     findings.must(!index.best(least.begin()->first - 1), "a bench answers for less than it needs");
@@ -220,9 +227,8 @@ void check_turn(const State& state, Findings& findings) {
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     const Queue& queue = state.queues[i];
     const bool loading = queue.spec.model && state.model(queue.spec.model).loading > 0;
-    findings.same(found.contains(QueueId{i}),
-                  queue.ready && queue.due == Time::never() && !loading, "whether queue ", i,
-                  " has a turn");
+    findings.same(found.contains(QueueId{i}), queue.ready && queue.due == Time::never() && !loading,
+                  "whether queue ", i, " has a turn");
   }
 }
 

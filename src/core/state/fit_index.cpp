@@ -24,56 +24,58 @@ std::optional<GpuId> largest_that_fits(const OrderedSet& gpus, Mib need) {
   return key && amount_of(*key) >= need ? std::optional(gpu_of(*key)) : std::nullopt;
 }
 
-void lowest_number(const OrderedSet& gpus, Mib need, std::optional<GpuId>& best) {
-  gpus.visit_from(key_of(need, 0), [&](std::uint64_t key) {
-    if (!best || gpu_of(key) < *best) best = gpu_of(key);
-    return true;
-  });
+void keep_lower(std::optional<GpuId>& lowest, std::optional<std::uint32_t> other) {
+  if (other && (!lowest || *other < lowest->value)) lowest = GpuId{*other};
 }
 
 }  // namespace
 
+void FitIndex::insert_into(Group& group, GpuId gpu, Mib amount) {
+  const bool inserted = group.gpus.insert(key_of(amount, gpu.value));
+  ASSERT(inserted);
+  if (keep_numbers_) group.by_number.insert(gpu.value, amount.value);
+}
+
+void FitIndex::erase_from(Group& group, GpuId gpu, Mib amount) {
+  const bool erased = group.gpus.erase(key_of(amount, gpu.value));
+  ASSERT(erased);
+  if (keep_numbers_) group.by_number.erase(gpu.value);
+}
+
 void FitIndex::insert(GpuId gpu, const Entry& entry) {
   ASSERT(entry.amount.value >= 0 && entry.amount.value < (std::int64_t{1} << 31));
-  OrderedSet* set = &idle_;
-  if (!entry.idle) {
-    auto it = std::lower_bound(shared_.begin(), shared_.end(), entry.load.value,
-                               [](const Group& g, std::int64_t load) { return g.load < load; });
-    if (it == shared_.end() || it->load != entry.load.value) {
-      it = shared_.insert(it, Group{entry.load.value, {}});
-    }
-    set = &it->gpus;
+  if (entry.idle) return insert_into(idle_, gpu, entry.amount);
+  auto it = std::lower_bound(shared_.begin(), shared_.end(), entry.load.value,
+                             [](const Group& g, std::int64_t load) { return g.load < load; });
+  if (it == shared_.end() || it->load != entry.load.value) {
+    it = shared_.insert(it, Group{});
+    it->load = entry.load.value;
   }
-  const bool inserted = set->insert(key_of(entry.amount, gpu.value));
-  ASSERT(inserted);
+  insert_into(*it, gpu, entry.amount);
 }
 
 void FitIndex::erase(GpuId gpu, const Entry& entry) {
-  if (entry.idle) {
-    const bool erased = idle_.erase(key_of(entry.amount, gpu.value));
-    ASSERT(erased);
-    return;
-  }
+  if (entry.idle) return erase_from(idle_, gpu, entry.amount);
   const auto it = std::lower_bound(shared_.begin(), shared_.end(), entry.load.value,
                                    [](const Group& g, std::int64_t load) { return g.load < load; });
   ASSERT(it != shared_.end() && it->load == entry.load.value);
-  const bool erased = it->gpus.erase(key_of(entry.amount, gpu.value));
-  ASSERT(erased);
+  erase_from(*it, gpu, entry.amount);
   if (it->gpus.empty()) shared_.erase(it);
 }
 
 std::optional<GpuId> FitIndex::find(Mib need, Milli share, Milli threshold, Packing packing) const {
   const std::int64_t load_max = threshold.value - share.value;
   if (packing == Packing::first_fit) {
-    std::optional<GpuId> best;
-    lowest_number(idle_, need, best);
+    ASSERT(keep_numbers_);
+    std::optional<GpuId> lowest;
+    keep_lower(lowest, idle_.by_number.find(need.value));
     for (const Group& group : shared_) {
-      if (group.load <= load_max) lowest_number(group.gpus, need, best);
+      if (group.load <= load_max) keep_lower(lowest, group.by_number.find(need.value));
     }
-    return best;
+    return lowest;
   }
   if (packing == Packing::spread) {
-    if (const auto gpu = largest_that_fits(idle_, need)) return gpu;
+    if (const auto gpu = largest_that_fits(idle_.gpus, need)) return gpu;
     for (const Group& group : shared_) {
       if (group.load > load_max) break;
       if (const auto gpu = largest_that_fits(group.gpus, need)) return gpu;
@@ -84,12 +86,12 @@ std::optional<GpuId> FitIndex::find(Mib need, Milli share, Milli threshold, Pack
     if (shared_[i].load > load_max) continue;
     if (const auto gpu = least_that_fits(shared_[i].gpus, need)) return gpu;
   }
-  return least_that_fits(idle_, need);
+  return least_that_fits(idle_.gpus, need);
 }
 
 std::optional<Mib> FitIndex::most(Milli share, Milli threshold) const {
   std::optional<Mib> most;
-  if (const auto key = idle_.last()) most = amount_of(*key);
+  if (const auto key = idle_.gpus.last()) most = amount_of(*key);
   for (const Group& group : shared_) {
     if (group.load > threshold.value - share.value) break;
     const Mib amount = amount_of(*group.gpus.last());
@@ -99,14 +101,14 @@ std::optional<Mib> FitIndex::most(Milli share, Milli threshold) const {
 }
 
 std::optional<Mib> FitIndex::most_for(std::size_t gpus) const {
-  const auto key = idle_.nth_from_last(gpus);
+  const auto key = idle_.gpus.nth_from_last(gpus);
   return key ? std::optional(amount_of(*key)) : std::nullopt;
 }
 
 std::vector<GpuId> FitIndex::take_idle(std::size_t gpus, Mib need) const {
   std::vector<GpuId> taken;
   taken.reserve(gpus);
-  idle_.visit_from(key_of(need, 0), [&](std::uint64_t key) {
+  idle_.gpus.visit_from(key_of(need, 0), [&](std::uint64_t key) {
     taken.push_back(gpu_of(key));
     return taken.size() < gpus;
   });
@@ -114,7 +116,7 @@ std::vector<GpuId> FitIndex::take_idle(std::size_t gpus, Mib need) const {
   return taken;
 }
 
-std::size_t FitIndex::idle_with(Mib need) const { return idle_.count_from(key_of(need, 0)); }
+std::size_t FitIndex::idle_with(Mib need) const { return idle_.gpus.count_from(key_of(need, 0)); }
 
 std::vector<GpuId> FitIndex::candidates(Mib need, Milli share, Milli threshold,
                                         std::size_t limit) const {
@@ -129,7 +131,7 @@ std::vector<GpuId> FitIndex::candidates(Mib need, Milli share, Milli threshold,
   for (std::size_t i = shared_.size(); i-- > 0;) {
     if (shared_[i].load <= threshold.value - share.value) collect(shared_[i].gpus);
   }
-  collect(idle_);
+  collect(idle_.gpus);
   return found;
 }
 

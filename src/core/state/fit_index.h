@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/first_fit.h"
 #include "base/ids.h"
 #include "base/ordered_set.h"
 #include "base/units.h"
@@ -24,6 +25,9 @@ namespace berth::core {
 
 class FitIndex {
  public:
+  // Packing first_fit asks by number too; only then is that kept. REQUIRES an empty index.
+  void keep_numbers(bool keep) { keep_numbers_ = keep; }
+
   // How a GPU stands in the index; the owner keeps it to be able to take the GPU out again.
   struct Entry {
     Mib amount;
@@ -35,7 +39,7 @@ class FitIndex {
   void insert(GpuId gpu, const Entry& entry);
   void erase(GpuId gpu, const Entry& entry);
 
-  bool empty() const { return idle_.empty() && shared_.empty(); }
+  bool empty() const { return idle_.gpus.empty() && shared_.empty(); }
 
   // The limit on load + share for joining a busy GPU; an idle GPU takes any share.
   std::optional<GpuId> find(Mib need, Milli share, Milli threshold, Packing packing) const;
@@ -62,18 +66,23 @@ class FitIndex {
         return true;
       });
     };
-    each(idle_, true, 0);
+    each(idle_.gpus, true, 0);
     for (const Group& group : shared_)
       each(group.gpus, false, group.load);
   }
 
  private:
   struct Group {
-    std::int64_t load;
-    OrderedSet gpus;  // amount << 32 | gpu
+    std::int64_t load = 0;
+    OrderedSet gpus;     // amount << 32 | gpu
+    FirstFit by_number;  // the same GPUs, when numbers are kept
   };
 
-  OrderedSet idle_;
+  void insert_into(Group& group, GpuId gpu, Mib amount);
+  void erase_from(Group& group, GpuId gpu, Mib amount);
+
+  bool keep_numbers_ = false;
+  Group idle_;
   std::vector<Group> shared_;  // by load, ascending; empty groups are dropped
 };
 

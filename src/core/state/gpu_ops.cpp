@@ -25,6 +25,12 @@ void leave_indexes(State& state, GpuId id) {
 
 }  // namespace
 
+FitIndex empty_fit_index(const State& state) {
+  FitIndex index;
+  index.keep_numbers(state.policy.packing == Packing::first_fit);
+  return index;
+}
+
 Mib free_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weights; }
 
 Mib reclaimable_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weights_busy; }

@@ -96,6 +96,7 @@ std::optional<GpuId> scan(const std::map<std::uint32_t, Shown>& gpus, Mib need, 
 TEST(FitIndex, ChoosesAsAScanWould) {
   Dice dice(2);
   FitIndex index;
+  index.keep_numbers(true);
   std::map<std::uint32_t, Shown> gpus;
   const Milli threshold{850};
   for (int round = 0; round < 20'000; ++round) {

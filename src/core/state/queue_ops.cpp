@@ -104,7 +104,9 @@ Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) 
   const auto most = model.fit.most(Milli{head.share}, state.policy.gpu_load_threshold);
   if (most && most->value >= head.vram) return {Bench::hot, {}, 0};
   if (model.loading > 0) return {};
-  wake_at = queue.declined_at > 0 ? 2 * queue.declined_at : copy_pays_from(queue, model);
+  // Resident where there is compute but too little VRAM: idle neighbours may have to go.
+  const std::uint32_t pays_from = most ? 0 : copy_pays_from(queue, model);
+  wake_at = queue.declined_at > 0 ? 2 * queue.declined_at : pays_from;
   if (queue.pending < wake_at) return {};
   wake_at = UINT32_MAX;
   return {Bench::cold, shape, model.spec.weights.value + head.vram};

@@ -22,7 +22,7 @@ void forget_flows(State& state) {
   }
   for (Model& model : state.models) {
     model.backlog = 0;
-    model.fit = FitIndex{};
+    model.fit = empty_fit_index(state);
   }
 }
 
@@ -53,8 +53,8 @@ void forget_queues(State& state) {
 
 void forget_gpus(State& state) {
   state.usable = OrderedSet{};
-  state.free_fit = FitIndex{};
-  state.reclaim_fit = FitIndex{};
+  state.free_fit = empty_fit_index(state);
+  state.reclaim_fit = empty_fit_index(state);
   state.gpus_accepting = 0;
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     Gpu& gpu = state.gpus[i];

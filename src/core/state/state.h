@@ -161,6 +161,8 @@ Time oldest_eligible(const State& state, QueueId queue);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 
+// An index that answers what the policy's packing asks.
+FitIndex empty_fit_index(const State& state);
 Mib free_vram(const Gpu& gpu);
 Mib reclaimable_vram(const Gpu& gpu);
 Milli load_of(const Gpu& gpu);

@@ -21,7 +21,9 @@ Reason about(ReasonCode code, std::uint64_t subject, std::int64_t need = 0, std:
 void explain_waiting(const State& state, std::uint32_t slot, Explanation& out) {
   const TaskRow& row = state.tasks.row(slot);
   if (row.held != ReasonCode::none) {
-    out.binding.push_back(about(row.held, row.no.value, row.like_failures));
+    const bool is_poison = row.held == ReasonCode::poison_held;
+    out.binding.push_back(about(row.held, row.no.value, is_poison ? row.like_failures : 0,
+                                is_poison ? state.policy.poison_after : 0));
   }
   if (const TaskExtra* extra = state.tasks.find_extra(slot)) {
     for (const Dependency& dependency : extra->depends_on) {
@@ -61,20 +63,44 @@ bool starts_next(const State& state, TaskNo task, TaskNo& first) {
                      [&](const StartedTask& started) { return started.task == task; });
 }
 
+// Names the GPU where the model will be there first.
+void name_load(const State& state, ModelId model, Reason& reason, Explanation& out) {
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Residence* residence = find_residence(state.gpus[i], model);
+    if (residence == nullptr || !residence->loading) continue;
+    const Duration load = predict_load(state.model(model), state.gpus[i].spec.kind);
+    const Time end = std::max(state.now, residence->since + load);
+    if (end >= reason.at) continue;
+    reason.subject = i;
+    reason.at = end;
+    out.expected_start = end;
+  }
+}
+
 // Names the GPU that comes closest to having room, and the batch there that ends first.
 void name_holder(const State& state, const TaskRow& row, Reason& reason, Explanation& out) {
+  const bool by_load = reason.code == ReasonCode::compute_short;
+  const auto is_closer = [&](const Gpu& a, const Gpu& b) {
+    return by_load ? load_of(a) < load_of(b) : free_vram(a) > free_vram(b);
+  };
+  const ModelId model = state.queue(row.queue).spec.model;
   GpuId closest;
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     const Gpu& gpu = state.gpus[i];
     if (!gpu.up || gpu.draining || gpu.leases.empty() || gpu.usable.value < row.vram) continue;
-    if (!closest || free_vram(gpu) > free_vram(state.gpu(closest))) closest = GpuId{i};
+    if (reason.code == ReasonCode::model_busy && find_residence(gpu, model) == nullptr) continue;
+    if (!closest || is_closer(gpu, state.gpu(closest))) closest = GpuId{i};
   }
   if (!closest) return;
   const Gpu& gpu = state.gpu(closest);
   if (reason.code == ReasonCode::vram_short) {
     reason.have = std::max(reason.have, free_vram(gpu).value);
   }
-  reason.subject = closest.value;
+  if (by_load) {
+    reason.have =
+        std::max<std::int64_t>(0, state.policy.gpu_load_threshold.value - load_of(gpu).value);
+  }
+  if (info_of(reason.code).subject == "gpu") reason.subject = closest.value;
   for (const std::uint32_t slot : gpu.leases) {
     const Lease& lease = state.leases[slot];
     const Time end = std::max(state.now, lease.started + lease.expected);
@@ -84,6 +110,9 @@ void name_holder(const State& state, const TaskRow& row, Reason& reason, Explana
   }
   reason.at = out.holder->expected_end;
   out.expected_start = out.holder->expected_end;
+  if (reason.code == ReasonCode::model_not_loaded) {
+    out.expected_start = *out.expected_start + predict_load(state.model(model), gpu.spec.kind);
+  }
 }
 
 void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
@@ -117,7 +146,11 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
     if (queue.declined_at > 0) {
       out.binding.push_back(queue.declined);
     } else {
-      name_holder(state, row, placement.reason, out);
+      if (placement.reason.code == ReasonCode::model_loading) {
+        name_load(state, queue.spec.model, placement.reason, out);
+      } else if (placement.reason.code != ReasonCode::gpu_held) {
+        name_holder(state, row, placement.reason, out);
+      }
       out.binding.push_back(placement.reason);
     }
   }
@@ -129,6 +162,7 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
   if (out.binding.empty() || (first && queue.ready)) {
     out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
   }
+  if (queue.paused || tenant.paused) out.expected_start.reset();  // nobody knows for how long
 }
 
 }  // namespace

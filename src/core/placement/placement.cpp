@@ -33,20 +33,19 @@ Placement on_held_gpus(const State& state, const Queue& queue, const TaskRow& ta
 // What a single GPU is short of, over those that may take work at all.
 Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
   const auto most = fit.most(Milli{task.share}, state.policy.gpu_load_threshold);
-  if (most) return {ReasonCode::vram_short, task.vram, most->value, Reason::kNoSubject, {}};
+  if (most)
+    return {ReasonCode::vram_short, task.vram, most->value, Reason::kNoSubject, Time::never()};
   if (fit.most(Milli{1}, state.policy.gpu_load_threshold)) {
-    return {ReasonCode::compute_short,
-            task.share,
-            state.policy.gpu_load_threshold.value,
-            Reason::kNoSubject,
-            {}};
+    return {ReasonCode::compute_short, task.share, state.policy.gpu_load_threshold.value,
+            Reason::kNoSubject, Time::never()};
   }
-  if (state.gpus_accepting == 0) return {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, {}};
-  if (!state.holding.empty()) {
-    const QueueId holder = *state.holding.begin();
-    return {ReasonCode::gpu_held, 1, 0, state.queue(holder).holds.front().value, {}};
+  if (state.gpus_accepting == 0)
+    return {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, Time::never()};
+  for (const QueueId holder : state.holding) {
+    if (holder == task.queue) continue;
+    return {ReasonCode::gpu_held, 1, 0, state.queue(holder).holds.front().value, Time::never()};
   }
-  return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, {}};
+  return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, Time::never()};
 }
 
 Placement place_gang(const State& state, const TaskRow& task) {
@@ -54,8 +53,10 @@ Placement place_gang(const State& state, const TaskRow& task) {
   if (most && most->value >= task.vram) {
     return {state.free_fit.take_idle(task.gpus, Mib{task.vram}), {}};
   }
-  const auto have = static_cast<std::int64_t>(state.free_fit.idle_with(Mib{task.vram}));
-  return {{}, {ReasonCode::gpus_short, task.gpus, have, Reason::kNoSubject, {}}};
+  auto have = static_cast<std::int64_t>(state.free_fit.idle_with(Mib{task.vram}));
+  for (const GpuId id : state.queue(task.queue).holds)
+    have += held_gpu_fits(state, id, task, ModelId::none()) ? 1 : 0;
+  return {{}, {ReasonCode::gpus_short, task.gpus, have, Reason::kNoSubject, Time::never()}};
 }
 
 Placement place_with_model(const State& state, const TaskRow& task, ModelId id) {
@@ -63,15 +64,23 @@ Placement place_with_model(const State& state, const TaskRow& task, ModelId id) 
   const auto gpu = model.fit.find(Mib{task.vram}, Milli{task.share},
                                   state.policy.gpu_load_threshold, state.policy.packing);
   if (gpu) return {{*gpu}, {}};
-  if (model.loading > 0) return {{}, {ReasonCode::model_loading, 1, 0, id.value, {}}};
+  if (model.loading > 0) {
+    return {{}, {ReasonCode::model_loading, 0, 0, Reason::kNoSubject, Time::never()}};
+  }
+  if (state.gpus_accepting == 0) {
+    return {{}, {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, Time::never()}};
+  }
   if (model.resident == 0) {
     const std::int64_t need = model.spec.weights.value + task.vram;
     const auto most = state.reclaim_fit.most(Milli{task.share}, state.policy.gpu_load_threshold);
     return {{},
-            {ReasonCode::model_not_loaded, need, most ? most->value : 0, Reason::kNoSubject, {}}};
+            {ReasonCode::model_not_loaded, need, most ? most->value : 0, Reason::kNoSubject,
+             Time::never()}};
   }
   const auto most = model.fit.most(Milli{task.share}, state.policy.gpu_load_threshold);
-  return {{}, {ReasonCode::model_busy, task.vram, most ? most->value : 0, Reason::kNoSubject, {}}};
+  return {{},
+          {ReasonCode::model_busy, task.vram, most ? most->value : 0, Reason::kNoSubject,
+           Time::never()}};
 }
 
 }  // namespace

@@ -78,6 +78,7 @@ void retry_load_later(State& state, const Model& model, GpuId gpu) {
   const Time at = state.now + pause;
   for (const QueueId queue : model.queues) {
     if (!state.queue(queue).ready) continue;
+    clear_due(state, queue);  // overdue or not, the pause comes first
     decline_load(state,
                  {queue, at, {ReasonCode::load_failed, model.failed_loads, 0, gpu.value, at}});
   }
@@ -225,7 +226,9 @@ void note_unloaded(State& state, const ModelUnloaded& unloaded) {
 
 void decline_load(State& state, const QueuePassedOver& passed) {
   Queue& queue = state.queue(passed.queue);
-  queue.declined_at = std::max<std::uint32_t>(1, queue.pending);
+  // After a failed load only time helps, no backlog however long.
+  const bool by_count = passed.reason.code != ReasonCode::load_failed;
+  queue.declined_at = by_count ? std::max<std::uint32_t>(1, queue.pending) : UINT32_MAX / 2;
   queue.declined = passed.reason;
   state.declined.insert(passed.queue);
   if (passed.due < queue.due) {

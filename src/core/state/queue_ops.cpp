@@ -169,6 +169,7 @@ void clear_due(State& state, QueueId id) {
 void wake_declined(State& state) {
   QueueId best;
   for (const QueueId id : state.declined) {
+    if (state.queue(id).declined.code == ReasonCode::load_failed) continue;  // room was not it
     if (!best || state.queue(id).key < state.queue(best).key) best = id;
   }
   if (!best) return;

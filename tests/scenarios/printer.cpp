@@ -47,9 +47,8 @@ std::string amounts(const Reason& reason, const ReasonInfo& info) {
     case ReasonCode::attempts_spent:
     case ReasonCode::infrastructure_lost:
       return need + " of " + have + unit;
-    case ReasonCode::waits_for_time:
-      return "in " + need;
     case ReasonCode::behind_in_flow:
+    case ReasonCode::load_failed:
       return need + unit;
     default:
       return "needs " + need + unit + ", has " + have;
@@ -99,7 +98,9 @@ std::string Log::subject(std::string_view noun, std::uint64_t id) const {
 std::string Log::reason(const Reason& reason, TaskNo about) const {
   const ReasonInfo& info = info_of(reason.code);
   std::string text(info.name);
-  if (!info.unit.empty()) text += ", " + amounts(reason, info);
+  // An instant says more than how far away it is.
+  const bool is_instant = reason.code == ReasonCode::waits_for_time;
+  if (!info.unit.empty() && !is_instant) text += ", " + amounts(reason, info);
   const bool is_itself = info.subject == "task" && reason.subject == about.value;
   if (reason.subject != Reason::kNoSubject && !is_itself) {
     text += ", " + subject(info.subject, reason.subject);
@@ -222,7 +223,7 @@ void Log::add(Time at, TaskNo no, const Explanation& explanation) {
   std::string line = "explain " + task(no) + ": " + std::string(name_of(explanation.state));
   if (explanation.state == TaskState::pending) {
     line += ", " + std::to_string(explanation.ahead_in_flow) + " ahead in its flow, " +
-            std::to_string(explanation.ahead_in_queue) + " others in its queue";
+            std::to_string(explanation.ahead_in_queue) + " more in its queue";
     if (explanation.binding.empty()) line += ", starts next";
   }
   add_line(at, line);

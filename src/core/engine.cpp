@@ -78,8 +78,13 @@ void Engine::apply(const Event& event) {
   if (std::holds_alternative<Tick>(event.body)) return;
   apply_time(*state_, event.now);
   apply_event(*state_, event);
+  // What a step left undone is not recorded: after recovery it is looked for at the same instant.
+  state_->continue_at = state_->now;
 }
 
-void Engine::apply(const Action& action) { apply_action(*state_, action); }
+void Engine::apply(const Action& action) {
+  apply_action(*state_, action);
+  if (std::holds_alternative<Instant>(action)) state_->continue_at = state_->now;
+}
 
 }  // namespace berth::core

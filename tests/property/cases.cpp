@@ -15,7 +15,7 @@ namespace berth::property {
 namespace {
 
 constexpr std::size_t kSetupNumbers = 24;
-constexpr int kLongRunFactor = 30;
+constexpr int kLongRunFactor = 20;
 
 [[noreturn]] void throw_on_assert(const char* expression, const char* file, int line) {
   throw Broken(std::string(file) + ":" + std::to_string(line) + ": ASSERT(" + expression + ")");
@@ -38,9 +38,14 @@ rc::Gen<Command> any_command() {
 rc::Gen<Case> any_case(int commands) {
   return rc::gen::map(
       rc::gen::pair(rc::gen::container<std::vector<std::uint32_t>>(kSetupNumbers, any_number()),
-                    rc::gen::scale(commands / 100.0, rc::gen::container<std::vector<Command>>(
-                                                         any_command()))),
-      [](const auto& parts) { return Case{parts.first, parts.second}; });
+                    rc::gen::withSize([commands](int size) {
+                      const int longest = 10 + size * commands / rc::kNominalSize;
+                      return rc::gen::resize(
+                          longest, rc::gen::container<std::vector<Command>>(any_command()));
+                    })),
+      [](const auto& parts) {
+        return Case{parts.first, parts.second};
+      });
 }
 
 }  // namespace

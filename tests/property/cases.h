@@ -13,8 +13,8 @@
 namespace berth::property {
 
 struct CaseOptions {
-  int cases = 100;       // in the ordinary run
-  int commands = 150;    // of the longest cases
+  int cases = 100;     // in the ordinary run
+  int commands = 150;  // of the longest cases
 };
 
 // Calls property(case) for each; it throws, with a sentence, when the property does not hold.

@@ -40,10 +40,9 @@ struct Teller {
     out << "SetPolicy order=" << int(p.order) << " packing=" << int(p.packing)
         << " threshold=" << p.gpu_load_threshold.value << " usable=" << p.vram_usable.value
         << " patience=" << p.patience << " tier_patience=" << p.tier_patience
-        << " age_step=" << p.age_step << " holds=" << p.max_holds
-        << " starts=" << p.starts_per_step << " live=" << p.max_live_tasks
-        << " window=" << p.usage_window << " poison=" << p.poison_after
-        << " losses=" << p.max_infrastructure_losses;
+        << " age_step=" << p.age_step << " holds=" << p.max_holds << " starts=" << p.starts_per_step
+        << " live=" << p.max_live_tasks << " window=" << p.usage_window
+        << " poison=" << p.poison_after << " losses=" << p.max_infrastructure_losses;
   }
   void operator()(const core::PutTenant& e) const {
     out << "PutTenant " << e.tenant << " weight=" << e.spec.weight.value
@@ -53,9 +52,9 @@ struct Teller {
     if (e.spec.isolated) out << " isolated";
   }
   void operator()(const core::PutQueue& e) const {
-    out << "PutQueue " << e.queue << " model=" << e.spec.model
-        << " batch=" << e.spec.max_batch_size << " wait=" << e.spec.max_batch_wait
-        << (e.spec.adaptive_wait ? " adaptive" : "") << " min_gpus=" << e.spec.min_gpus.value;
+    out << "PutQueue " << e.queue << " model=" << e.spec.model << " batch=" << e.spec.max_batch_size
+        << " wait=" << e.spec.max_batch_wait << (e.spec.adaptive_wait ? " adaptive" : "")
+        << " min_gpus=" << e.spec.min_gpus.value;
     if (e.spec.max_gpus) out << " max_gpus=" << e.spec.max_gpus->value;
     out << " base=" << e.spec.batch_base << " per_task=" << e.spec.batch_per_task;
   }
@@ -137,7 +136,8 @@ struct Teller {
   void operator()(const core::BatchStarted& a) const {
     out << "BatchStarted lease=" << a.lease << " queue=" << a.queue << " share=" << a.share.value
         << " vram=" << a.vram.value << " expected=" << a.expected << " gpus";
-    for (const GpuId gpu : a.gpus) out << " " << gpu;
+    for (const GpuId gpu : a.gpus)
+      out << " " << gpu;
     out << " tasks";
     for (const core::StartedTask& t : a.tasks) {
       out << " " << t.task << "#" << t.attempt << " charge " << t.charge_us;
@@ -191,7 +191,8 @@ std::string describe(const std::vector<Step>& steps, std::size_t last) {
   std::string text;
   for (std::size_t i = 0; i < steps.size() && i <= last; ++i) {
     for (std::size_t a = 0; a < steps[i].actions.size(); ++a) {
-      if (a == steps[i].from_timers) text += std::to_string(i) + "  " + describe(steps[i].event) + "\n";
+      if (a == steps[i].from_timers)
+        text += std::to_string(i) + "  " + describe(steps[i].event) + "\n";
       text += "      -> " + describe(steps[i].actions[a]) + "\n";
     }
     if (steps[i].actions.size() == steps[i].from_timers) {
@@ -203,7 +204,8 @@ std::string describe(const std::vector<Step>& steps, std::size_t last) {
 
 std::ostream& operator<<(std::ostream& out, const Case& input) {
   out << "setup";
-  for (const std::uint32_t number : input.setup) out << " " << number;
+  for (const std::uint32_t number : input.setup)
+    out << " " << number;
   for (const Command& c : input.commands) {
     out << "\n  {" << c.verb << ", " << c.a << ", " << c.b << ", " << c.c << ", " << c.gap << "}";
   }

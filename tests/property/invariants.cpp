@@ -1,5 +1,9 @@
-// Random events for thousands of steps keep every invariant, and an oracle that sees only events and
-// actions finds nothing lost, started twice, over-committed or mixed.
+// Random events for thousands of steps keep every invariant, and an oracle that sees only events
+// and actions finds nothing lost, started twice, over-committed or mixed.
+#include <cstdio>
+#include <map>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "tests/property/cases.h"
@@ -10,21 +14,29 @@ namespace {
 
 TEST(Invariants, HoldAfterEveryStep) {
   std::size_t steps = 0;
-  for_cases({.cases = 150, .commands = 200}, [&](const Case& input) {
+  std::map<std::string, std::size_t> seen;  // actions by name
+  for_cases({.cases = 1500, .commands = 200}, [&](const Case& input) {
     World world(input);
-    world.on_step = [&](const Step&) {
+    world.on_step = [&](const Step& step) {
       ++steps;
+      for (const core::Action& action : step.actions) {
+        const std::string text = describe(action);
+        ++seen[text.substr(0, text.find(' '))];
+      }
       const auto findings = world.engine().check_invariants();
       if (!findings.empty()) throw Broken(findings.front());
     };
     run_world(world);
   });
   EXPECT_GT(steps, 5000U);
-  std::printf("%zu steps checked\n", steps);
+  std::printf("%zu steps checked:", steps);
+  for (const auto& [name, count] : seen)
+    std::printf(" %s %zu", name.c_str(), count);
+  std::printf("\n");
 }
 
 TEST(Invariants, AnOracleThatSeesOnlyEventsAndActionsAgrees) {
-  for_cases({.cases = 300, .commands = 200}, [](const Case& input) {
+  for_cases({.cases = 2000, .commands = 200}, [](const Case& input) {
     World world(input);
     Oracle oracle;
     world.on_step = [&](const Step& step) {

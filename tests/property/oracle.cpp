@@ -19,21 +19,25 @@ std::string text(const char* noun, Id<Tag, Rep> id) {
 
 void Oracle::read(const Step& step) {
   asked_.clear();
-  for (std::size_t i = 0; i < step.from_timers; ++i) apply(step.actions[i]);
+  for (std::size_t i = 0; i < step.from_timers; ++i)
+    apply(step.actions[i]);
   apply(step.event);
-  for (std::size_t i = step.from_timers; i < step.actions.size(); ++i) apply(step.actions[i]);
+  for (std::size_t i = step.from_timers; i < step.actions.size(); ++i)
+    apply(step.actions[i]);
   require(asked_.empty(), "a submit was not answered");
 }
 
 std::vector<TaskNo> Oracle::live() const {
   std::vector<TaskNo> live;
-  for (const auto& [no, known] : tasks_) live.push_back(no);
+  for (const auto& [no, known] : tasks_)
+    live.push_back(no);
   return live;
 }
 
 Oracle::Task& Oracle::task(TaskNo no) {
   const auto it = tasks_.find(no);
-  require(it != tasks_.end(), text("task", no) + (ended_.contains(no) ? " has ended" : " is unknown"));
+  require(it != tasks_.end(),
+          text("task", no) + (ended_.contains(no) ? " has ended" : " is unknown"));
   return it->second;
 }
 const Oracle::Task& Oracle::task(TaskNo no) const { return const_cast<Oracle*>(this)->task(no); }
@@ -47,7 +51,8 @@ Mib Oracle::leased(GpuId gpu) const {
 }
 Mib Oracle::weights(GpuId gpu) const {
   Mib sum;
-  for (const auto& [model, weights] : gpus_.at(gpu).weights) sum += weights;
+  for (const auto& [model, weights] : gpus_.at(gpu).weights)
+    sum += weights;
   return sum;
 }
 bool Oracle::uses(GpuId gpu, ModelId model) const {
@@ -102,7 +107,8 @@ void Oracle::apply(const core::Event& event) {
           if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).up = true;
         }
         if constexpr (std::is_same_v<Body, core::NodeReturned>) {
-          for (auto& [id, gpu] : gpus_) gpu.up = gpu.up || gpu.spec.node == e.node;
+          for (auto& [id, gpu] : gpus_)
+            gpu.up = gpu.up || gpu.spec.node == e.node;
         }
         if constexpr (std::is_same_v<Body, core::GpuUtilisation>) {
           if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).reported = e.utilisation;
@@ -197,7 +203,8 @@ void Oracle::apply(const core::Action& action) {
           Gpu& gpu = gpus_.at(a.gpu);
           require(!uses(a.gpu, a.model), text("model", a.model) + " evicted while in use");
           require(!gpu.loading.contains(a.model), text("model", a.model) + " evicted in its load");
-          require(gpu.weights.erase(a.model) == 1, text("model", a.model) + " evicted from nowhere");
+          require(gpu.weights.erase(a.model) == 1,
+                  text("model", a.model) + " evicted from nowhere");
         }
       },
       action);
@@ -210,8 +217,8 @@ void Oracle::check_gpu(const core::BatchStarted& batch, GpuId id) const {
   require(!gpu.draining, where + ": the GPU drains");
   const Mib usable{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
   const Mib used = leased(id) + weights(id) + batch.vram;
-  require(used <= usable, where + ": " + std::to_string(used.value) + " MiB of " +
-                              std::to_string(usable.value));
+  require(used <= usable,
+          where + ": " + std::to_string(used.value) + " MiB of " + std::to_string(usable.value));
   if (batch.model) {
     require(gpu.weights.contains(batch.model) && !gpu.loading.contains(batch.model),
             where + ": " + text("model", batch.model) + " is not resident");
@@ -260,7 +267,8 @@ void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask
 void Oracle::check_limits(const core::BatchStarted& batch, const Lease& lease) const {
   std::int64_t in_queue = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
   std::map<TenantId, std::int64_t> by_tenant;
-  for (const auto& [tenant, use] : lease.use) by_tenant[tenant] += use;
+  for (const auto& [tenant, use] : lease.use)
+    by_tenant[tenant] += use;
   for (const auto& [id, other] : leases_) {
     if (other.queue == batch.queue) {
       in_queue += other.share.value * static_cast<std::int64_t>(other.gpus.size());
@@ -274,8 +282,8 @@ void Oracle::check_limits(const core::BatchStarted& batch, const Lease& lease) c
           text("queue", batch.queue) + " uses more GPUs than it may");
   for (const auto& [tenant, use] : by_tenant) {
     const auto& most = tenants_.at(tenant).max_gpus;
-    require(!most || use <= most->value, text("tenant", tenant) + " uses more GPUs than it may: " +
-                                             std::to_string(use));
+    require(!most || use <= most->value,
+            text("tenant", tenant) + " uses more GPUs than it may: " + std::to_string(use));
   }
 }
 
@@ -290,7 +298,8 @@ void Oracle::start(const core::BatchStarted& batch) {
   require(!queue_paused_[batch.queue], who + " started while its queue was paused");
   require(std::set<GpuId>(batch.gpus.begin(), batch.gpus.end()).size() == batch.gpus.size(),
           who + " names a GPU twice");
-  for (const GpuId gpu : batch.gpus) check_gpu(batch, gpu);
+  for (const GpuId gpu : batch.gpus)
+    check_gpu(batch, gpu);
 
   Lease lease{batch.queue, batch.model, batch.share, batch.vram, batch.gpus, {}};
   const auto count = static_cast<std::int64_t>(batch.tasks.size());

@@ -1,9 +1,9 @@
 // Oracle: a second opinion that sees only events and actions, never the engine's state.
 //
-// It keeps its own plain books of tasks, leases, GPUs and models and throws Broken, with a sentence,
-// when an action breaks a promise: something lost or started twice, a GPU over-committed in VRAM or
-// compute, a batch that mixes queues or isolated tenants or is too large, a start on a GPU that is
-// lost or drains, part of a gang, a second end, a start after the end or past a limit.
+// It keeps its own plain books of tasks, leases, GPUs and models and throws Broken, with a
+// sentence, when an action breaks a promise: something lost or started twice, a GPU over-committed
+// in VRAM or compute, a batch that mixes queues or isolated tenants or is too large, a start on a
+// GPU that is lost or drains, part of a gang, a second end, a start after the end or past a limit.
 #pragma once
 
 #include <map>

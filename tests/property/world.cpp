@@ -61,7 +61,8 @@ void World::feed(core::EventBody body) {
   steps_.push_back({{now_, std::move(body)}, 0, {}});
   Step& step = steps_.back();
   step.from_timers = engine_.step(step.event, step.actions);
-  for (const core::Action& action : step.actions) note(action);
+  for (const core::Action& action : step.actions)
+    note(action);
   if (engine_.next_task_no().value != next_task_) {
     throw Broken("the next number is " + std::to_string(engine_.next_task_no().value) + " after " +
                  std::to_string(next_task_) + " submitted tasks");
@@ -72,7 +73,8 @@ void World::feed(core::EventBody body) {
 void World::note(const core::Action& action) {
   if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
     OpenLease lease{batch->lease, false, {}};
-    for (const core::StartedTask& task : batch->tasks) lease.tasks.push_back(task.task);
+    for (const core::StartedTask& task : batch->tasks)
+      lease.tasks.push_back(task.task);
     open_.push_back(std::move(lease));
   } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
     std::erase_if(open_, [&](const OpenLease& lease) { return lease.id == closed->lease; });
@@ -116,7 +118,7 @@ core::TenantSpec World::tenant(Digits digits) const {
   }
   if (digits.one_in(4)) spec.daily_token_limit = 5 + digits.pick(20);
   if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
-  if (digits.one_in(3)) spec.max_gpus = Milli{300 + 400 * std::int64_t{digits.pick(6)}};
+  if (digits.one_in(3)) spec.max_gpus = Milli{1000 + 250 * std::int64_t{digits.pick(8)}};
   spec.isolated = digits.one_in(4);
   return spec;
 }
@@ -129,7 +131,7 @@ core::QueueSpec World::queue(Digits digits, std::uint32_t number) const {
   spec.max_batch_wait = digits.pick<Duration>({Duration{0}, milliseconds(120), seconds(4)});
   spec.adaptive_wait = digits.one_in(3);
   spec.refuse_late = digits.one_in(4);
-  if (digits.one_in(4)) spec.max_gpus = Milli{400 + 300 * std::int64_t{digits.pick(8)}};
+  if (digits.one_in(4)) spec.max_gpus = Milli{850 + 300 * std::int64_t{digits.pick(8)}};
   if (digits.one_in(4)) spec.min_gpus = Milli{500 + 500 * std::int64_t{digits.pick(3)}};
   if (digits.one_in(3)) {
     spec.batch_base = milliseconds(10 * digits.pick(20));
@@ -140,7 +142,7 @@ core::QueueSpec World::queue(Digits digits, std::uint32_t number) const {
 
 core::ModelSpec World::model(Digits digits) const {
   core::ModelSpec spec;
-  spec.weights = Mib{kGib * (1 + std::int64_t{digits.pick(12)})};
+  spec.weights = Mib{kGib * (1 + std::int64_t{digits.pick(10)})};
   spec.vram_per_task = Mib{512 * std::int64_t{digits.pick(8)}};
   spec.load_time = digits.pick<Duration>({seconds(5), milliseconds(10), minutes(2), Duration{0}});
   spec.keep_alive =
@@ -150,7 +152,7 @@ core::ModelSpec World::model(Digits digits) const {
 
 core::GpuSpec World::gpu(Digits digits) const {
   core::GpuSpec spec;
-  spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 80})};
+  spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 12})};
   spec.speed = digits.pick<Milli>({{1000}, {2000}, {500}});
   spec.kind = KindId{digits.pick(2)};
   spec.node = NodeId{digits.pick(2)};
@@ -162,7 +164,7 @@ void World::set_up() {
   gpus_ = 1 + counts.pick(5);
   queues_ = 1 + counts.pick(5);
   tenants_ = 1 + counts.pick(4);
-  models_ = counts.pick(4);
+  models_ = counts.pick(5);
   feed(core::SetPolicy{policy(Digits(setup_number(1)))});
   std::size_t next = 2;
   for (std::uint32_t i = 0; i < gpus_; ++i) {
@@ -190,13 +192,14 @@ TaskNo World::some_task(std::uint32_t number) const {
   return TaskNo{back > next ? 0 : next - back};
 }
 
-core::TaskSpec World::task(Digits shape, Digits extras, TaskNo self, std::uint32_t workflow) const {
+core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
+                           std::uint32_t in_workflow) const {
   core::TaskSpec spec;
   spec.tenant = TenantId{shape.pick(tenants_)};
   spec.queue = QueueId{shape.pick(queues_)};
   spec.expected_run = milliseconds(shape.pick<std::int64_t>({100, 0, 1000, 7000, 90'000}));
   const bool with_model = queue_model_.contains(spec.queue.value);
-  spec.vram = Mib{512 * std::int64_t{shape.pick(40)}};
+  spec.vram = Mib{512 * std::int64_t{shape.pick(20)}};
   spec.share = shape.pick<Milli>({{1000}, {200}, {450}, {850}});
   if (!with_model && shape.one_in(6)) {
     spec.gpus = static_cast<std::uint16_t>(2 + shape.pick(2));
@@ -217,8 +220,10 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo self, std::uint32
       Dependency on;
       if (extras.one_in(3)) {
         on = {Dependency::Kind::signal, extras.pick(4)};
-      } else if (workflow > 1) {
-        on = {Dependency::Kind::task, self.value - self.value % 2 + extras.pick(workflow)};
+      } else if (in_workflow > 0) {
+        // Mostly an earlier one; now and then itself or a later one.
+        on = {Dependency::Kind::task,
+              first.value + extras.pick(extras.one_in(5) ? in_workflow + 2 : in_workflow)};
       } else {
         on = {Dependency::Kind::task, some_task(1 + extras.pick(12)).value};
       }
@@ -232,7 +237,7 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo self, std::uint32
 void World::submit(const Command& command) {
   const TaskNo first = engine_.next_task_no();
   const std::uint64_t extras = std::uint64_t{command.c} << 32 | command.b;
-  feed(core::Submit{first, task(Digits(command.a), Digits(extras), first, 1)});
+  feed(core::Submit{first, task(Digits(command.a), Digits(extras), first, 0)});
 }
 
 // --- agents ---
@@ -259,8 +264,9 @@ void World::agent_reports(const Command& command) {
     case 0:
       return feed(core::LeaseStarted{lease.id});
     case 1:
-      return feed(core::TaskEnded{lease.id, outcome(lease.tasks[digits.pick(
-                                                static_cast<std::uint32_t>(lease.tasks.size()))])});
+      return feed(core::TaskEnded{
+          lease.id,
+          outcome(lease.tasks[digits.pick(static_cast<std::uint32_t>(lease.tasks.size()))])});
     default: {
       core::LeaseEnded ended{lease.id, {}};
       for (const TaskNo task : lease.tasks) {
@@ -379,7 +385,9 @@ void World::reconfigure(const Command& command) {
 }
 
 void World::carry_out(const Command& command) {
-  switch (kVerbs[command.verb % std::size(kVerbs)]) {
+  Verb verb = kVerbs[command.verb % std::size(kVerbs)];
+  if (options_.only_workflows && verb == Verb::submit) verb = Verb::workflow;
+  switch (verb) {
     case Verb::tick:
       return feed(core::Tick{});
     case Verb::wake: {
@@ -395,8 +403,7 @@ void World::carry_out(const Command& command) {
       for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t rotated = command.a >> (4 * i) | command.a << (32 - 4 * (i + 1));
         const std::uint64_t extras = (std::uint64_t{command.c} << 32 | command.b) >> (3 * i);
-        workflow.tasks.push_back(task(Digits(rotated), Digits(extras),
-                                      TaskNo{workflow.first.value + i}, count));
+        workflow.tasks.push_back(task(Digits(rotated), Digits(extras), workflow.first, i));
       }
       return feed(std::move(workflow));
     }

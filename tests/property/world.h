@@ -1,7 +1,7 @@
 // A small world around an engine: a random but legal history of what users, admins and agents do.
 //
-// A Case is plain numbers, so that rapidcheck can shrink it: smaller numbers are simpler choices and
-// fewer commands are a shorter history. The World turns it into events, each legal at its place
+// A Case is plain numbers, so that rapidcheck can shrink it: smaller numbers are simpler choices
+// and fewer commands are a shorter history. The World turns it into events, each legal at its place
 // (agents answer only what they were asked, numbers are consecutive, time never runs back), feeds
 // them to the engine and keeps the whole record.
 #pragma once
@@ -68,6 +68,7 @@ struct Step {
 struct WorldOptions {
   bool changes_policy = true;
   bool one_start_per_step = false;
+  bool only_workflows = false;  // several tasks come at once
 };
 
 class World {
@@ -107,7 +108,8 @@ class World {
   core::QueueSpec queue(Digits digits, std::uint32_t number) const;
   core::ModelSpec model(Digits digits) const;
   core::GpuSpec gpu(Digits digits) const;
-  core::TaskSpec task(Digits shape, Digits extras, TaskNo self, std::uint32_t workflow) const;
+  // `in_workflow`: its place in a workflow whose first task is `first`.
+  core::TaskSpec task(Digits shape, Digits extras, TaskNo first, std::uint32_t in_workflow) const;
   void submit(const Command& command);
   void agent_reports(const Command& command);
   void model_reports(const Command& command);

@@ -216,7 +216,8 @@ void Restorer::take(const RipeRecord& record) {
 bool Restorer::read_leases() {
   if (!read_list<LeaseRecord>(StateSection::leases, "leases")) return false;
   begin(StateSection::leases, "leases");
-  return check_leased() || end();
+  require(in_leases_ == 0, "every started task in a lease");
+  return in_.ok() || end();
 }
 
 void Restorer::take(const LeaseRecord& record) {
@@ -308,14 +309,6 @@ void Restorer::take_slice(const core::Lease& lease, std::uint32_t lease_slot, Gp
   require(residence != nullptr && !residence->loading, "its model on its GPUs");
   if (!in_.ok()) return;
   if (residence->leases++ == 0) gpu.weights_busy += residence->weights;
-}
-
-bool Restorer::check_leased() {
-  require(in_leases_ == 0, "every started task in a lease");
-  for (const core::Gpu& gpu : state_->gpus) {
-    require(gpu.leases.empty() || free_vram(gpu).value >= 0, "batches that fit their GPUs");
-  }
-  return in_.ok();
 }
 
 }  // namespace berth::journal

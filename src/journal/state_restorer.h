@@ -53,7 +53,6 @@ class Restorer {
   void take(const LeaseRecord& record);
   void take_lease_task(core::Lease& lease, std::uint32_t lease_slot, const LeaseTaskRecord& record);
   void take_slice(const core::Lease& lease, std::uint32_t lease_slot, GpuId gpu);
-  bool check_leased();
 
   // Reading. A section is begun, its records are taken, it is ended; the first failure stays.
   void begin(StateSection section, const char* name);

@@ -5,6 +5,7 @@
 //   1 an overdue queue is served: started, loaded, or given a hold
 //   2 the best queue that can start (hot) against the best that needs a load (cold)
 //   3 the batch is built, placed and charged
+#include <algorithm>
 #include <optional>
 
 #include "base/assert.h"
@@ -68,7 +69,11 @@ void load_or_decline(const State& state, QueueId queue, Actions& out) {
   if (plan) {
     carry_out(state, plan, state.queue(queue).spec.model, out);
   } else {
-    out.push_back(QueuePassedOver{queue, state.now + state.policy.patience, plan.reason});
+    // Patience counts from the first time.
+    const Time due = std::min(state.queue(queue).due, state.now + state.policy.patience);
+    Reason reason = plan.reason;
+    if (reason.at != Time::never()) reason.at = due;
+    out.push_back(QueuePassedOver{queue, due, reason});
   }
 }
 

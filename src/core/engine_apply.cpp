@@ -246,8 +246,12 @@ void apply_action(State& state, const Action& action) {
   std::visit(Overloaded{
                  [&](const Instant& a) { apply_time(state, a.at); },
                  [&](const TaskAccepted& a) {
-                   admit(state, a.task,
-                         state.submitted[a.task.value - state.submitted_first.value]);
+                   const TaskSpec& spec =
+                       state.submitted[a.task.value - state.submitted_first.value];
+                   admit(state, a.task, spec);
+                   if (spec.tolerated_wait != Duration::forever()) {
+                     update_batch_wait(state, spec.queue);
+                   }
                  },
                  [&](const TaskRefused& a) { turn_away(state, a.task, a.reason); },
                  [&](const TaskReady& a) { make_ready(state, a.task); },

@@ -132,13 +132,14 @@ struct QueueRecord {
   core::BatchTimeSketch batch_time;
   core::ArrivalSketch arrivals;
   Duration wait;
+  Duration tightest_wait;
   std::optional<PatienceRecord> patience;
   std::optional<DeclinedRecord> declined;
   std::vector<GpuId> holds;  // in the order they were taken
   std::uint64_t batches = 0;
 };
-BERTH_FIELDS(QueueRecord, spec, paused, flushed_at, turn, batch_time, arrivals, wait, patience,
-             declined, holds, batches);
+BERTH_FIELDS(QueueRecord, spec, paused, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
+             patience, declined, holds, batches);
 
 // ---- Tasks and leases: by number, ascending -----------------------------------------------------
 

@@ -236,6 +236,7 @@ void Restorer::take(QueueRecord& record) {
   queue.batch_time = record.batch_time;
   queue.arrivals = record.arrivals;
   queue.wait = record.wait;
+  queue.tightest_wait = record.tightest_wait;
   if (record.patience) {
     queue.due = record.patience->due;
     queue.overdue = record.patience->overdue;

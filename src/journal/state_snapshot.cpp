@@ -118,6 +118,7 @@ QueueRecord queue_record(const core::Queue& queue) {
                      .batch_time = queue.batch_time,
                      .arrivals = queue.arrivals,
                      .wait = queue.wait,
+                     .tightest_wait = queue.tightest_wait,
                      .patience = {},
                      .declined = {},
                      .holds = queue.holds,

@@ -140,7 +140,7 @@ Reason judge_cluster_limit(const State& state, const TaskSpec& spec, std::uint32
                        spec.tenant.value);
 }
 
-// Work ahead of it in its queue over what can work on it.
+// Work ahead of it in its queue, running and pending, over what can work on it.
 Reason judge_lateness(const State& state, const TaskSpec& spec) {
   const Queue& queue = state.queue(spec.queue);
   if (!queue.spec.refuse_late || spec.tolerated_wait == Duration::forever()) return {};
@@ -150,7 +150,8 @@ Reason judge_lateness(const State& state, const TaskSpec& spec) {
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration mean{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
   const Duration batch = predict_batch(queue, size, mean, kWholeGpu);
-  const Duration ahead{scale(batch.ns, queue.pending, size * servers)};
+  const Duration ahead{scale(batch.ns, queue.pending, size * servers) +
+                       running_work(state, queue).ns / servers};
   if (ahead <= spec.tolerated_wait) return {};
   return amount_reason(ReasonCode::would_start_late, ahead.ns, spec.tolerated_wait.ns,
                        spec.queue.value, state.now + (ahead - spec.tolerated_wait));
@@ -294,6 +295,7 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   }
   Queue& queue = state.queue(spec.queue);
   queue.arrivals.add(state.now);
+  queue.tightest_wait = std::min(queue.tightest_wait, spec.tolerated_wait);
   if (queue.spec.model) state.model(queue.spec.model).arrivals.add(state.now);
 
   if (row.unresolved == 0 && row.held == ReasonCode::none && row.eligible <= state.now) {

@@ -145,6 +145,7 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.parts = price.parts;
   state.lease_index.insert(batch.lease.value, slot);
   ++state.live_leases;
+  count_running(state, lease, 1);
   move_tasks(state, slot, batch, price);
 
   queue.in_use += Milli{batch.share.value * static_cast<std::int64_t>(batch.gpus.size())};
@@ -201,6 +202,7 @@ void close_lease(State& state, const LeaseClosed& closed) {
   state.lease_index.erase(closed.lease.value);
   state.timers.clear(TimerKind::lease, slot);
   --state.live_leases;
+  count_running(state, lease, -1);
 
   Queue& queue = state.queue(lease.queue);
   const auto count = static_cast<std::int64_t>(lease.tasks.size());

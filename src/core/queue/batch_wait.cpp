@@ -82,17 +82,24 @@ Duration choose_wait(const WaitInputs& in) {
 void update_batch_wait(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   Duration wait = queue.spec.max_batch_wait;
-  if (queue.spec.adaptive_wait && queue.batch_time.known()) {
-    WaitInputs in;
-    in.gap = std::max(queue.arrivals.gap(state.now), Duration{1});
-    in.base = queue.batch_time.base;
-    in.per_task = queue.batch_time.per_task;
-    in.servers = state.gpus_accepting;
-    if (queue.spec.model) in.servers = state.model(queue.spec.model).resident;
-    in.servers = std::max<std::int64_t>(1, in.servers);
-    in.max_batch_size = queue.spec.max_batch_size;
-    in.longest = queue.spec.max_batch_wait;
-    wait = in.gap == Duration::forever() ? Duration{0} : choose_wait(in);
+  if (queue.spec.adaptive_wait) {
+    // Half of what the most impatient task tolerates is left for waiting for a GPU.
+    const Duration longest = std::min(wait, Duration{queue.tightest_wait.ns / 2});
+    const Duration gap = queue.arrivals.gap(state.now);
+    wait = longest;
+    if (queue.batch_time.known() && gap == Duration::forever()) wait = Duration{0};
+    if (queue.batch_time.known() && gap != Duration::forever()) {
+      WaitInputs in;
+      in.gap = std::max(gap, Duration{1});
+      in.base = queue.batch_time.base;
+      in.per_task = queue.batch_time.per_task;
+      in.servers = state.gpus_accepting;
+      if (queue.spec.model) in.servers = state.model(queue.spec.model).resident;
+      in.servers = std::max<std::int64_t>(1, in.servers);
+      in.max_batch_size = queue.spec.max_batch_size;
+      in.longest = longest;
+      wait = choose_wait(in);
+    }
   }
   if (wait == queue.wait) return;
   queue.wait = wait;

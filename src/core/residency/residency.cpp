@@ -18,7 +18,8 @@ struct Victims {
 
 bool is_protected(const State& state, const Residence& residence, bool forced) {
   if (residence.loading || residence.leases > 0) return true;
-  return state.model(residence.model).backlog > 0 && !forced;
+  // Loaded for work that has not had its turn yet: it shall have been loaded for something.
+  return !residence.used && state.model(residence.model).backlog > 0 && !forced;
 }
 
 // The cheapest set that makes room for `need` on this GPU, taken by value per byte.

@@ -1,11 +1,12 @@
 // Residency: which model is loaded where, and which idle one makes room.
 //
 // A load reserves its VRAM at once; loads run beside batches and beside each other. A model that a
-// batch uses or that is loading is never evicted. One with work waiting is evicted only for overdue
-// work. Among the rest the victim is the least value per byte, where value is the work predicted
-// for it while it would be kept, and an eviction must bring more than it destroys. Where the model
-// is resident but idle neighbours take the VRAM its next batch needs, evicting them is all there is
-// to do. Work inspected per decision is bounded: kGpusTried candidates.
+// batch uses or that is loading is never evicted, nor, except for overdue work, one that was loaded
+// and has not served yet. Among the rest the victim is the least value per byte, where value is the
+// work predicted for it while it would be kept, at most its reload; an eviction must bring more
+// than it destroys. Where the model is resident but idle neighbours take the VRAM its next batch
+// needs, evicting them is all there is to do. Work inspected per decision is bounded: kGpusTried
+// candidates.
 #pragma once
 
 #include <vector>

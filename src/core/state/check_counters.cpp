@@ -82,7 +82,8 @@ void check_row(const State& state, std::uint32_t slot, Findings& findings) {
     return;
   }
   if (row.lease >= state.leases.size() || !state.leases[row.lease].id) {
-    findings.say("task ", row.no, " is ", row.state, " in lease slot ", row.lease, ", which is free");
+    findings.say("task ", row.no, " is ", row.state, " in lease slot ", row.lease,
+                 ", which is free");
     return;
   }
   const auto& tasks = state.leases[row.lease].tasks;
@@ -105,7 +106,8 @@ void check_tenants(const State& state, const std::map<TenantId, TenantSums>& sum
     findings.same(tenant.in_use.value, derived.in_use, "in_use of tenant ", i);
     findings.must(tenant.credit_us >= 0, "tenant ", i, " has a credit of ", tenant.credit_us);
     std::int64_t usage = 0;
-    for (const std::int64_t bucket : tenant.usage.bucket_us) usage += bucket;
+    for (const std::int64_t bucket : tenant.usage.bucket_us)
+      usage += bucket;
     findings.same(tenant.usage.sum_us, usage, "sum of the usage window of tenant ", i);
   }
 }
@@ -164,7 +166,8 @@ void check_counters(const State& state, Findings& findings) {
   for (const Lease& lease : state.leases) {
     if (!lease.id) continue;
     queues[lease.queue].in_use += lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
-    for (const LeaseTask& task : lease.tasks) tenants[task.tenant].in_use += task.use.value;
+    for (const LeaseTask& task : lease.tasks)
+      tenants[task.tenant].in_use += task.use.value;
   }
   check_lease_table(state, findings);
   check_tenants(state, tenants, findings);

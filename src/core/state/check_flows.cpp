@@ -42,16 +42,16 @@ std::uint32_t check_fifo(const State& state, std::uint32_t flow_id, const Lane& 
   bool is_front = true;
   for (ChunkPool::Cursor at(state.flows.pool(), lane.fifo); !at.done(); at.advance()) {
     const FifoRecord record = *at;
-    const bool stale = record.slot >= state.tasks.slots() ||
-                       state.tasks.row(record.slot).stamp != record.stamp;
+    const bool stale =
+        record.slot >= state.tasks.slots() || state.tasks.row(record.slot).stamp != record.stamp;
     findings.must(!stale || !is_front, "a lane of flow ", flow_id, " begins with a tombstone");
     is_front = false;
     if (stale) continue;
     ++live;
     note_member(state, flow_id, lane, record.slot, seen, findings);
-    findings.must(before == kNoSlot ||
-                      comes_before(state.tasks.row(before), state.tasks.row(record.slot)),
-                  "task ", state.tasks.row(record.slot).no, " stands too late in flow ", flow_id);
+    findings.must(
+        before == kNoSlot || comes_before(state.tasks.row(before), state.tasks.row(record.slot)),
+        "task ", state.tasks.row(record.slot).no, " stands too late in flow ", flow_id);
     before = record.slot;
   }
   if (before != kNoSlot) {
@@ -96,12 +96,12 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
   if (derived.head.slot != kNoSlot) {
     const Head& head = flow.head;
     const Head& want = derived.head;
-    findings.must(std::tie(head.no, head.eligible, head.expected_run, head.vram, head.priority,
-                           head.share, head.gpus) ==
-                      std::tie(want.no, want.eligible, want.expected_run, want.vram,
-                               want.priority, want.share, want.gpus),
-                  "flow ", id, " remembers other numbers of its head ", head.no,
-                  " than task ", want.no, " has");
+    findings.must(
+        std::tie(head.no, head.eligible, head.expected_run, head.vram, head.priority, head.share,
+                 head.gpus) == std::tie(want.no, want.eligible, want.expected_run, want.vram,
+                                        want.priority, want.share, want.gpus),
+        "flow ", id, " remembers other numbers of its head ", head.no, " than task ", want.no,
+        " has");
   }
   const bool has_head = derived.head.slot != kNoSlot;
   const Time crosses = has_head && flow.tier > 0

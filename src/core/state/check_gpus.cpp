@@ -39,8 +39,8 @@ void check_use(const State& state, GpuId id, Findings& findings) {
     if (residence.loading || using_model[residence.model] > 0) busy += residence.weights;
     findings.same(residence.leases, using_model[residence.model], "batches that use model ",
                   residence.model, " on GPU ", id);
-    findings.must(i == 0 || gpu.residences[i - 1].model < residence.model,
-                  "the residences of GPU ", id, " are not sorted at ", i);
+    findings.must(i == 0 || gpu.residences[i - 1].model < residence.model, "the residences of GPU ",
+                  id, " are not sorted at ", i);
     using_model.erase(residence.model);
   }
   for (const auto& [model, count] : using_model) {
@@ -62,12 +62,12 @@ void check_limits(const State& state, GpuId id, Findings& findings) {
                 " usable, uses ", used, " and may take more");
   // The threshold may have been lower or higher when they joined, but a whole GPU is shared by many
   // only up to its whole.
-  findings.must(gpu.leases.size() < 2 ||
-                    gpu.shares <= std::max(kWholeGpu, state.policy.gpu_load_threshold),
-                "GPU ", id, " runs ", gpu.leases.size(), " batches with shares of ", gpu.shares);
-  findings.must(gpu.up || (gpu.leases.empty() && gpu.residences.empty() && !gpu.held_for),
-                "GPU ", id, " is lost and has ", gpu.leases.size(), " leases and ",
-                gpu.residences.size(), " models");
+  findings.must(
+      gpu.leases.size() < 2 || gpu.shares <= std::max(kWholeGpu, state.policy.gpu_load_threshold),
+      "GPU ", id, " runs ", gpu.leases.size(), " batches with shares of ", gpu.shares);
+  findings.must(gpu.up || (gpu.leases.empty() && gpu.residences.empty() && !gpu.held_for), "GPU ",
+                id, " is lost and has ", gpu.leases.size(), " leases and ", gpu.residences.size(),
+                " models");
   findings.must(!gpu.held_for || (gpu.up && !gpu.draining), "GPU ", id,
                 " is held and accepts no work");
 }
@@ -92,7 +92,8 @@ void check_index(const FitIndex& index, const Entries& derived, std::string_view
                  std::uint32_t number, Findings& findings) {
   Entries found;
   index.visit([&](GpuId gpu, const FitIndex::Entry& entry) {
-    findings.must(found.emplace(gpu, entry).second, "GPU ", gpu, " is twice in ", name, " ", number);
+    findings.must(found.emplace(gpu, entry).second, "GPU ", gpu, " is twice in ", name, " ",
+                  number);
   });
   for (const auto& [gpu, entry] : derived) {
     const auto it = found.find(gpu);
@@ -131,8 +132,8 @@ void check_gpus(const State& state, Findings& findings) {
     if (!takes) continue;
     findings.must(gpu.free_entry == free, "GPU ", i, " remembers ", gpu.free_entry.amount,
                   " free, derived ", free.amount);
-    findings.must(gpu.reclaim_entry == reclaim, "GPU ", i, " remembers ",
-                  gpu.reclaim_entry.amount, " reclaimable, derived ", reclaim.amount);
+    findings.must(gpu.reclaim_entry == reclaim, "GPU ", i, " remembers ", gpu.reclaim_entry.amount,
+                  " reclaimable, derived ", reclaim.amount);
     free_entries[GpuId{i}] = free;
     reclaim_entries[GpuId{i}] = reclaim;
     for (const Residence& residence : gpu.residences) {

@@ -33,8 +33,8 @@ void check_groups(const State& state, Findings& findings) {
       before = slot;
       slot = extra->group_next;
     }
-    findings.must(listed == derived, "group ", group, " lists ", listed.size(),
-                  " tasks, derived ", derived.size(), ", or others");
+    findings.must(listed == derived, "group ", group, " lists ", listed.size(), " tasks, derived ",
+                  derived.size(), ", or others");
   }
 }
 
@@ -103,8 +103,7 @@ void check_ripe(const State& state, Findings& findings) {
     const TaskRow& row = state.tasks.row(slot);
     findings.same(row.state, TaskState::waiting, "state of the ripe task ", task);
     if (reason) continue;
-    findings.must(row.unresolved == 0 && row.held == ReasonCode::none &&
-                      row.eligible <= state.now,
+    findings.must(row.unresolved == 0 && row.held == ReasonCode::none && row.eligible <= state.now,
                   "task ", task, " is ripe with ", row.unresolved,
                   " unresolved dependencies, eligible at ", row.eligible);
   }

@@ -1,4 +1,5 @@
-// Checks that everything that must happen at an instant has its timer, and nothing else. See check.h.
+// Checks that everything that must happen at an instant has its timer, and nothing else. See
+// check.h.
 #include <algorithm>
 #include <map>
 
@@ -13,8 +14,8 @@ struct Due {
 };
 using Expected = std::map<std::uint32_t, Due>;  // by handle
 
-void check_kind(const State& state, TimerKind kind, std::string_view name,
-                const Expected& expected, Findings& findings) {
+void check_kind(const State& state, TimerKind kind, std::string_view name, const Expected& expected,
+                Findings& findings) {
   const auto& heap = state.timers.heap_of(kind);
   check_heap(findings, heap, state.timers.positions_of(kind), name);
   for (const auto& entry : heap.entries()) {
@@ -38,8 +39,8 @@ Expected task_timers(const State& state) {
     if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
     const auto ripe = state.ripe.find(row.no);
     const bool doomed = ripe != state.ripe.end() && ripe->second;
-    if (row.state == TaskState::waiting && row.unresolved == 0 &&
-        row.held == ReasonCode::none && !doomed) {
+    if (row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none &&
+        !doomed) {
       due = std::min(due, row.eligible);
     }
     if (due != Time::never()) expected[slot] = {due, row.no.value};
@@ -77,8 +78,8 @@ Expected tier_timers(const State& state) {
     const Flow& flow = state.flows.flow(id);
     if (flow.tier == 0 || flow.crossed || flows[id].head.slot == kNoSlot) continue;
     const Time due = flows[id].head.eligible + state.policy.tier_patience;
-    const std::uint64_t key = std::uint64_t{flow.queue.value} << 34 |
-                              std::uint64_t{flow.tenant.value} << 2 | flow.tier;
+    const std::uint64_t key =
+        std::uint64_t{flow.queue.value} << 34 | std::uint64_t{flow.tenant.value} << 2 | flow.tier;
     if (due != Time::never()) expected[id] = {due, key};
   }
   return expected;
@@ -96,7 +97,8 @@ void check_keep_alive(const State& state, Findings& findings) {
       const Duration step = keep_alive_step(state.model(residence.model));
       if (step == Duration::forever()) continue;
       Time look = residence.idle_since + step;
-      while (look <= state.now && look != due) look = look + step;  // due: about to fire
+      while (look <= state.now && look != due)
+        look = look + step;  // due: about to fire
       latest = std::min(latest, look);
     }
     findings.must(due <= latest, "keep-alive timer of GPU ", i, " is ", due, ", derived at most ",

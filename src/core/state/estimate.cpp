@@ -7,10 +7,13 @@
 namespace berth::core {
 
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed) {
+  const bool has_batch_time = queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0;
   Duration at_speed_one = longest;
-  if (queue.batch_time.known()) {
+  if (longest.ns > 0 && !has_batch_time) {
+    // Tasks that say how long they run are believed.
+  } else if (queue.batch_time.known()) {
     at_speed_one = queue.batch_time.predict(n);
-  } else if (queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0) {
+  } else if (has_batch_time) {
     at_speed_one = Duration{queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * n};
   }
   return Duration{scale(at_speed_one.ns, 1000, speed.value)};

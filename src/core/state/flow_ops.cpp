@@ -138,7 +138,7 @@ void leave_flow(State& state, std::uint32_t slot) {
   --flow.live;
   --state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
-  --queue.pending;
+  if (--queue.pending == 0) queue.tightest_wait = Duration::forever();
   queue.pending_work_us -= row.expected_run.ns / 1000;
   if (queue.spec.model) --state.model(queue.spec.model).backlog;
 }

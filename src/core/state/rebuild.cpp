@@ -39,6 +39,8 @@ void forget_queues(State& state) {
   for (Queue& queue : state.queues) {
     queue.pending = 0;
     queue.pending_work_us = 0;
+    queue.running = 0;
+    queue.running_ends_us = 0;
     queue.flows = {};
     queue.oldest = {};
     queue.leader_flow = queue.leader_slot = UINT32_MAX;
@@ -62,6 +64,12 @@ void forget_gpus(State& state) {
     gpu.usable = Mib{gpu.spec.vram.value * state.policy.vram_usable.value / 1000};
     state.usable.insert(static_cast<std::uint64_t>(gpu.usable.value) << 32 | i);
     if (gpu.up && !gpu.draining) ++state.gpus_accepting;
+  }
+}
+
+void count_leases(State& state) {
+  for (const Lease& lease : state.leases) {
+    if (lease.id) count_running(state, lease, 1);
   }
 }
 
@@ -125,6 +133,7 @@ void rebuild_indexes(State& state) {
   forget_gpus(state);
   set_timers(state);
   restore_patience(state);
+  count_leases(state);
   fill_flows(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
     refresh_gpu(state, GpuId{i});

@@ -186,8 +186,9 @@ void release_hold(State& state, GpuId gpu);
 
 // --- estimates (state/estimate.cpp) -----------------------------------------------------------
 
-// How long a batch of n tasks of this queue takes on a GPU of this speed; `longest` is the longest
-// expected run among its tasks, used while neither a model nor experience says better.
+// How long a batch of n tasks of this queue takes on a GPU of this speed: what its tasks declare
+// (`longest` is the longest expected run among them) where the queue has no batch time of its own,
+// else what was learned, else what the queue declares.
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed);
 Duration predict_load(const Model& model, KindId kind);
 // GPU-microseconds charged for a run of `ran` at `rate`.
@@ -201,6 +202,10 @@ std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
 // --- leases and tasks (state/task_ops.cpp) ----------------------------------------------------
 
 std::uint32_t find_lease(const State& state, LeaseId id);  // kNoSlot: none
+// Adds the lease to what its queue has running, or takes it out (sign −1).
+void count_running(State& state, const Lease& lease, int sign);
+// How long what the queue has running is expected to go on, summed over its leases.
+Duration running_work(const State& state, const Queue& queue);
 // When a lease is charged more: a long one when what it paid for is used up, one that runs late
 // only after a grace, since most late batches end soon and are then set right anyway.
 inline constexpr Duration kChargeGrace = seconds(1);

@@ -10,6 +10,18 @@ std::uint32_t find_lease(const State& state, LeaseId id) {
   return state.lease_index.find(id.value);
 }
 
+void count_running(State& state, const Lease& lease, int sign) {
+  Queue& queue = state.queue(lease.queue);
+  queue.running += static_cast<std::uint32_t>(sign);
+  queue.running_ends_us += sign * ((lease.started + lease.expected).ns / 1000);
+}
+
+Duration running_work(const State& state, const Queue& queue) {
+  const std::int64_t now_us = state.now.ns / 1000;
+  const std::int64_t left = queue.running_ends_us - now_us * std::int64_t{queue.running};
+  return microseconds(std::max<std::int64_t>(0, left));
+}
+
 Time next_charge_at(const Lease& lease) {
   const bool is_late = lease.charged >= lease.expected;
   return lease.started + lease.charged + (is_late ? kChargeGrace : Duration{0});

@@ -33,6 +33,13 @@ void run_round(State& state, Decider& decider, Time instant) {
     if (timer->kind == TimerKind::keep_alive) decider.evict_idle(GpuId{timer->handle});
     apply_quiet_timer(state, *timer);
   }
+  // Decisions wait until all timers of the instant have fired, however many rounds that takes.
+  const auto timer = state.timers.next();
+  const bool more_due = timer && timer->due <= state.now;
+  if (more_due) {
+    state.continue_at = state.now;
+    return;
+  }
   if (!decider.settle()) state.continue_at = state.now;
 }
 

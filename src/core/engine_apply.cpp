@@ -89,6 +89,11 @@ void put_gpu(State& state, const PutGpu& put) {
 }
 
 void set_policy(State& state, const PolicySpec& spec) {
+  if (spec.usage_window != state.policy.usage_window) {
+    // The numbers of its buckets would mean other instants.
+    for (Tenant& tenant : state.tenants)
+      tenant.usage = UsageWindow{};
+  }
   state.policy = spec;
   state.rule = &rule_for(spec.order);
   rebuild_indexes(state);

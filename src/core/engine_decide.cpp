@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t kRipePerStep = 256;
 
+// A gang that lost a GPU: what it uses was counted when it had them all.
+bool has_lost_slices(const Lease& lease) {
+  std::int64_t used = 0;
+  for (const LeaseTask& task : lease.tasks)
+    used += task.use.value;
+  return used > lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
+}
+
 Reason named(ReasonCode code, std::uint64_t subject) {
   return {code, 0, 0, subject, Time::never()};
 }
@@ -135,8 +143,10 @@ void Decider::end_lease(const LeaseEnded& ended) {
     const LeaseTask& task = state_.leases[slot].tasks[i];
     if (task.live) emit(TaskFinished{task.task, TaskState::completed, {}});
   }
-  const Duration ran = state_.now - state_.leases[slot].started;
-  emit(LeaseClosed{ended.lease, std::max(ran, Duration{1})});
+  const Duration ran = has_lost_slices(state_.leases[slot])
+                           ? Duration{0}
+                           : std::max(state_.now - state_.leases[slot].started, Duration{1});
+  emit(LeaseClosed{ended.lease, ran});
 }
 
 // Every batch there is undone: its tasks go back to their places. A gang that still holds other

@@ -1,0 +1,123 @@
+// Histories that random ones reach too rarely, as plain sequences.
+#include <gtest/gtest.h>
+
+#include "core/state/state.h"
+#include "tests/property/world.h"
+
+namespace berth::property {
+namespace {
+
+// Records what it feeds, so that another engine can recover from it.
+struct Recorder {
+  core::Engine engine;
+  Time now{0};
+  std::vector<Step> steps;
+
+  const core::Actions& feed(core::EventBody body) {
+    steps.push_back({{now, std::move(body)}, 0, {}});
+    steps.back().from_timers = engine.step(steps.back().event, steps.back().actions);
+    return steps.back().actions;
+  }
+  TaskNo submit(core::TaskSpec spec) {
+    const TaskNo task = engine.next_task_no();
+    feed(core::Submit{task, spec});
+    return task;
+  }
+  core::Engine recovered() const {
+    core::Engine other;
+    for (const Step& step : steps) {
+      for (std::size_t a = 0; a < step.from_timers; ++a)
+        other.apply(step.actions[a]);
+      other.apply(step.event);
+      for (std::size_t a = step.from_timers; a < step.actions.size(); ++a) {
+        other.apply(step.actions[a]);
+      }
+    }
+    return other;
+  }
+};
+
+core::TaskSpec task_in(std::uint32_t queue, Duration run = seconds(1)) {
+  core::TaskSpec spec;
+  spec.tenant = TenantId{0};
+  spec.queue = QueueId{queue};
+  spec.expected_run = run;
+  return spec;
+}
+
+// More timers are due at one instant than one round fires: nothing is decided in between, or the
+// record, in which they all have fired before the first action, would lead elsewhere.
+TEST(PlainHistories, ManyTimersAtOneInstantRecover) {
+  constexpr std::uint32_t kQueues = 300;
+  Recorder recorder;
+  recorder.feed(core::PutGpu{GpuId{0}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  for (std::uint32_t i = 0; i < kQueues; ++i) {
+    recorder.feed(core::PutQueue{QueueId{i}, {.max_batch_size = 2, .max_batch_wait = seconds(1)}});
+  }
+  // The best head is in the last queue, whose timer fires last.
+  for (std::uint32_t i = kQueues; i-- > 0;)
+    recorder.submit(task_in(i));
+  recorder.now = Time{0} + seconds(1);
+  recorder.feed(core::Tick{});
+  core::Engine recovered = recorder.recovered();
+  EXPECT_EQ(recovered.check_invariants(), std::vector<std::string>{});
+  for (std::int64_t at = 2; at < 80; ++at) {
+    core::Actions live;
+    core::Actions again;
+    const core::Event event{Time{0} + seconds(at),
+                            core::LeaseEnded{LeaseId{static_cast<std::uint64_t>(at) - 2}, {}}};
+    recorder.engine.step(event, live);
+    recovered.step(event, again);
+    ASSERT_EQ(live.size(), again.size()) << "at " << at << " s";
+    ASSERT_TRUE(live == again) << "at " << at << " s";
+  }
+}
+
+// Numbers of buckets in a window of another length mean other instants.
+TEST(PlainHistories, AChangedUsageWindowStillForgets) {
+  Recorder recorder;
+  core::PolicySpec policy;
+  policy.order = core::Order::cost_aware;
+  policy.usage_window = seconds(3);
+  recorder.feed(core::SetPolicy{policy});
+  recorder.feed(core::PutGpu{GpuId{0}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutQueue{QueueId{0}, {}});
+  recorder.now = Time{0} + minutes(60);
+  recorder.submit(task_in(0));
+  recorder.now = recorder.now + seconds(1);
+  recorder.feed(core::LeaseEnded{LeaseId{0}, {}});
+  EXPECT_GT(recorder.engine.state().tenants[0].usage.sum_us, 0);
+  policy.usage_window = minutes(50);
+  recorder.feed(core::SetPolicy{policy});
+  recorder.now = recorder.now + minutes(120);
+  recorder.feed(core::Tick{});
+  EXPECT_EQ(recorder.engine.state().tenants[0].usage.sum_us, 0);
+  EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+}
+
+// A gang that loses a GPU is undone: nobody pays for it, and nothing is learned from it.
+TEST(PlainHistories, ALostGangCostsNothing) {
+  Recorder recorder;
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    recorder.feed(core::PutGpu{GpuId{i}, {.vram = Mib{16'000}}});
+  }
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutQueue{QueueId{0}, {}});
+  core::TaskSpec gang = task_in(0, seconds(10));
+  gang.gpus = 2;
+  const TaskNo task = recorder.submit(gang);
+  recorder.now = Time{0} + seconds(4);
+  recorder.feed(core::GpuLost{GpuId{1}});
+  recorder.feed(core::Cancel{task});
+  recorder.now = Time{0} + seconds(5);
+  recorder.feed(core::LeaseEnded{LeaseId{0}, {}});
+  const core::State& state = recorder.engine.state();
+  EXPECT_EQ(state.tenants[0].charged_us, 0);
+  EXPECT_EQ(state.queues[0].batch_time.count, 0);
+  EXPECT_EQ(state.live_leases, 0U);
+}
+
+}  // namespace
+}  // namespace berth::property

@@ -175,8 +175,8 @@ const Residence* find_residence(const Gpu& gpu, ModelId model);
 Residence& add_residence(State& state, GpuId gpu, ModelId model, bool loading);
 // REQUIRES that no batch uses it, unless the GPU is down.
 void remove_residence(State& state, GpuId gpu, ModelId model);
-// An idle model is looked at every whole keep-alive after it fell idle, at most once a second; it is
-// evicted when no work waits for it at such a look. Other looks, which may come early, change nothing.
+// An idle model is looked at every whole keep-alive after it fell idle, at most once a second, and
+// evicted when no work waits for it then. Other looks, which may come early, change nothing.
 Duration keep_alive_step(const Model& model);
 void arm_keep_alive(State& state, GpuId gpu);
 // Up or lost, draining or not. Counts; does not refresh.

@@ -26,8 +26,8 @@ Scenario small_cluster() {
   return scenario;
 }
 
-core::BatchStarted batch_of(std::uint32_t queue, std::vector<std::uint32_t> gpus,
-                            std::vector<std::uint64_t> tasks) {
+core::BatchStarted batch_of(std::uint32_t queue, const std::vector<std::uint32_t>& gpus,
+                            const std::vector<std::uint64_t>& tasks) {
   core::BatchStarted batch;
   batch.lease = LeaseId{7};
   batch.queue = QueueId{queue};

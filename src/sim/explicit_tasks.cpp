@@ -110,16 +110,16 @@ void WorkloadReader::read_csv(TableReader& table, const TaskTemplate& defaults, 
   if (!table.name("file", file)) return;
   const std::string path = file.starts_with('/') ? file : folder_ + file;
   std::string problem;
-  std::optional<std::string> text = read_file_(path, problem);
+  const std::optional<std::string> text = read_file_(path, problem);
   if (!text) {
     table.error("file", "workload.file: cannot read " + quoted(path) + ": " + problem);
     return;
   }
   const std::uint32_t source = diagnostics_.add_source(path);
-  read_csv_text(std::move(*text), source, defaults, start);
+  read_csv_text(*text, source, defaults, start);
 }
 
-void WorkloadReader::read_csv_text(std::string text, std::uint32_t source,
+void WorkloadReader::read_csv_text(std::string_view text, std::uint32_t source,
                                    const TaskTemplate& defaults, Time start) {
   std::vector<CsvCell> header;
   std::size_t rows = 0;

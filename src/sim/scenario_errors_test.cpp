@@ -24,6 +24,9 @@ kind = "fixed_gap"
 rate_per_second = 70
 )";
 
+const std::string kAnyDuration =
+    "expected a duration such as \"120ms\", from 0s to 36500d";  // what most durations may be
+
 // Every error, as "place: message".
 Texts errors_in(const std::string& text, const Texts& settings = {}, const std::string& csv = {}) {
   Diagnostics diagnostics;
@@ -201,28 +204,28 @@ TEST(ScenarioErrors, DuplicateIdsAndDependenciesOnLaterTasks) {
 }
 
 TEST(ScenarioErrors, CommandsNameWhatExists) {
+  const std::string nothing =
+      "at: expected something to do, such as flush = true or pause_queue = \"name\"";
   EXPECT_EQ(errors_with("[[at]]\ntime = \"1s\"\n[[at]]\npaus_queue = \"chat\"\n[[at]]\n"
                         "time = \"1s\"\nlose_gpu = \"a10\"\ncancel = \"t\"\n"),
-            (Texts{"s.toml:12:8: at: expected something to do, such as flush = true or "
-                   "pause_queue = \"name\"",
-                   "s.toml:13:1: missing at.time: expected a duration such as \"120ms\", from 0s "
-                   "to 36500d",
-                   "s.toml:13:1: at: expected something to do, such as flush = true or "
-                   "pause_queue = \"name\"",
+            (Texts{"s.toml:12:8: " + nothing, "s.toml:13:1: missing at.time: " + kAnyDuration,
+                   "s.toml:13:1: " + nothing,
                    "s.toml:14:1: unknown key \"paus_queue\" in at; did you mean \"pause_queue\"?",
                    "s.toml:17:12: at.lose_gpu: no GPU is named \"a10\"; did you mean \"a100\"?",
                    "s.toml:18:10: at.cancel: no task has the id \"t\""}));
 }
 
 TEST(ScenarioErrors, SettingsAreCheckedLikeTheFile) {
-  EXPECT_EQ(errors_with("", {"queues.max_batch_size=0", "queue.max_batch_size=1", "nonsense",
-                             "workload[3].count=1", "seed.x=1", "a..b=1"}),
+  EXPECT_EQ(errors_with("", {"queues.max_batch_size=0", "queue.max_batch_size=1"}),
             (Texts{"--set queues.max_batch_size=0: queues.max_batch_size: expected an integer from "
                    "1 to 100000, found the integer 0",
-                   "--set queue.max_batch_size=1: unknown key \"queue\"; did you mean \"queues\"?",
-                   "--set nonsense: expected path=value, such as policy.order=fifo",
-                   "--set workload[3].count=1: \"workload\" has 1 elements, counted from 0",
-                   "--set seed.x=1: seed: expected an integer from 0 to 9223372036854775807, found "
+                   "--set queue.max_batch_size=1: unknown key \"queue\"; did you mean "
+                   "\"queues\"?"}));
+  EXPECT_EQ(errors_with("", {"nonsense", "workload[3].count=1"}),
+            (Texts{"--set nonsense: expected path=value, such as policy.order=fifo",
+                   "--set workload[3].count=1: \"workload\" has 1 elements, counted from 0"}));
+  EXPECT_EQ(errors_with("", {"seed.x=1", "a..b=1"}),
+            (Texts{"--set seed.x=1: seed: expected an integer from 0 to 9223372036854775807, found "
                    "a table",
                    "--set a..b=1: not a path: \"a..b\"; expected keys with dots between, such as "
                    "policy.order"}));
@@ -240,11 +243,9 @@ file = "tasks.csv"
   EXPECT_EQ(errors_in(scenario, {}, "id,at,expected_run_ms\na,0s,5\nb,1s,6\n"), Texts{});
   EXPECT_EQ(errors_in(scenario, {}, "id,at,queu,expected_run_ms\na,soon,chat,5\na,1s,,-6\nx\n"),
             (Texts{"tasks.csv:1:7: unknown key \"queu\" in csv; did you mean \"queue\"?",
-                   "tasks.csv:2:3: csv.at: expected a duration such as \"120ms\", from 0s to "
-                   "36500d, found the string \"soon\"",
+                   "tasks.csv:2:3: csv.at: " + kAnyDuration + ", found the string \"soon\"",
                    "tasks.csv:3:1: csv.id: \"a\" is already the id of a task, at tasks.csv:2:1",
-                   "tasks.csv:3:7: csv.expected_run: expected a duration such as \"120ms\", from "
-                   "0s to 36500d, found the integer -6",
+                   "tasks.csv:3:7: csv.expected_run: " + kAnyDuration + ", found the integer -6",
                    "tasks.csv:4:1: expected 4 cells, as in the header, found 1"}));
   EXPECT_EQ(errors_in(scenario, {}, "id,\"at\n"),
             (Texts{"tasks.csv: expected a header and at least one row of a task",

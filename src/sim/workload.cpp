@@ -69,7 +69,7 @@ Workload::Workload(const Scenario& scenario, std::uint64_t seed)
   for (const ArrivalRule& rule : scenario.rules) {
     Source source{&rule, Rng::keyed(seed, {key(Stream::arrivals), rule.block})};
     find_first(source);
-    sources_.push_back(std::move(source));
+    sources_.push_back(source);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/fields.h"
@@ -44,7 +45,7 @@ class WorkloadReader {
   void read_task(TableReader& table, const TaskTemplate& defaults, Time start);
   void read_tasks(TableReader& table, const TaskTemplate& defaults, Time start);
   void read_csv(TableReader& table, const TaskTemplate& defaults, Time start);
-  void read_csv_text(std::string text, std::uint32_t source, const TaskTemplate& defaults,
+  void read_csv_text(std::string_view text, std::uint32_t source, const TaskTemplate& defaults,
                      Time start);
 
   std::uint32_t find_task(const Node& id, const std::string& path);

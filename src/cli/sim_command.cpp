@@ -39,7 +39,7 @@ constexpr std::array kSimFlags = {
     kHelp,
 };
 constexpr std::array kCompareFlags = {
-    Flag{"--policy", "A,B,…", "the policies, in the order of the columns (default: all)"},
+    Flag{"--policy", "A,B,...", "the policies, in the order of the columns (default: all)"},
     kSeed,
     kSeeds,
     kSet,
@@ -47,6 +47,10 @@ constexpr std::array kCompareFlags = {
     kQuiet,
     kHelp,
 };
+
+bool asks_for_help(Args args) {
+  return std::ranges::any_of(args, [](const auto& arg) { return arg == "--help" || arg == "-h"; });
+}
 
 void print_sim_help(std::ostream& out) {
   out << "Runs a scenario in virtual time, with the engine that also schedules real GPUs.\n"
@@ -222,7 +226,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 int run_compare(Args args, Console& console) {
   constexpr std::string_view kCommand = "sim compare";
-  if (std::ranges::find(args, "--help") != args.end()) {
+  if (asks_for_help(args)) {
     print_compare_help(console.out);
     return kOk;
   }
@@ -275,8 +279,7 @@ int run_compare(Args args, Console& console) {
 
 int run_sim(Args args, Console& console) {
   if (!args.empty() && args.front() == "compare") return run_compare(args.subspan(1), console);
-  if (std::ranges::find(args, "--help") != args.end() ||
-      std::ranges::find(args, "-h") != args.end()) {
+  if (asks_for_help(args)) {
     print_sim_help(console.out);
     return kOk;
   }

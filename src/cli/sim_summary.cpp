@@ -57,12 +57,13 @@ void print_totals(std::ostream& out, const sim::Report& report) {
 }
 
 void print_reasons(std::ostream& out, const std::string& title,
-                   const std::vector<std::pair<std::string, std::uint64_t>>& reasons) {
+                   const std::vector<sim::ReasonCount>& reasons) {
   if (reasons.empty()) return;
   Table table;
   table.add({title, "tasks"});
-  for (const auto& [reason, count] : reasons)
-    table.add({reason, count_text(count)});
+  for (const sim::ReasonCount& row : reasons) {
+    table.add({row.name + ": " + row.sentence, count_text(row.tasks)});
+  }
   out << "\n";
   table.print(out);
 }

@@ -2,6 +2,7 @@
 #include "sim/recorder.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -10,13 +11,13 @@ namespace {
 
 double in_seconds(double ns) { return ns / 1e9; }
 
-std::vector<std::pair<std::string, std::uint64_t>> by_frequency(
-    const std::map<core::ReasonCode, std::uint64_t>& counts) {
-  std::vector<std::pair<std::string, std::uint64_t>> result;
+std::vector<ReasonCount> by_frequency(const std::map<core::ReasonCode, std::uint64_t>& counts) {
+  std::vector<ReasonCount> result;
   for (const auto& [code, count] : counts) {
-    result.emplace_back(std::string(core::info_of(code).name), count);
+    const core::ReasonInfo& info = core::info_of(code);
+    result.push_back({std::string(info.name), std::string(info.sentence), count});
   }
-  std::ranges::stable_sort(result, std::greater<>(), [](const auto& row) { return row.second; });
+  std::ranges::stable_sort(result, std::greater<>(), &ReasonCount::tasks);
   return result;
 }
 

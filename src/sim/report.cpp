@@ -29,11 +29,10 @@ void write_json(JsonWriter& json, const Waits& waits) {
       .end_object();
 }
 
-void write_json(JsonWriter& json,
-                const std::vector<std::pair<std::string, std::uint64_t>>& by_reason) {
+void write_json(JsonWriter& json, const std::vector<ReasonCount>& by_reason) {
   json.begin_object();
-  for (const auto& [reason, count] : by_reason)
-    json.member(reason, count);
+  for (const ReasonCount& row : by_reason)
+    json.member(row.name, row.tasks);
   json.end_object();
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/json.h"
@@ -61,13 +60,19 @@ struct GpuReport {
   double vram_ratio = 0.0;
 };
 
+struct ReasonCount {
+  std::string name;
+  std::string sentence;
+  std::uint64_t tasks = 0;
+};
+
 struct Report {
   std::string scenario;
   std::string policy;
   std::uint64_t seed = 0;
   TaskCounts tasks;
-  std::vector<std::pair<std::string, std::uint64_t>> refusals;  // by reason, most frequent first
-  std::vector<std::pair<std::string, std::uint64_t>> failures;
+  std::vector<ReasonCount> refusals;  // most frequent first
+  std::vector<ReasonCount> failures;
   std::uint64_t refused_requests = 0;  // cancels, holds and releases of tasks that had ended
   std::uint64_t retries = 0;           // starts after the first, of all tasks
   std::uint64_t batches = 0;

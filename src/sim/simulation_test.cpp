@@ -179,7 +179,7 @@ TEST(Simulation, TheOversizedIsRefusedAndBlocksNothing) {
   EXPECT_EQ(outcome.report.tasks.refused, 1U);
   EXPECT_EQ(outcome.report.tasks.completed, 1U);
   ASSERT_EQ(outcome.report.refusals.size(), 1U);
-  EXPECT_EQ(outcome.report.refusals[0].first, "vram_over_any_gpu");
+  EXPECT_EQ(outcome.report.refusals[0].name, "vram_over_any_gpu");
 }
 
 // a waits for the signal at 5 s, b for a, c is cancelled, d is held for ever.

@@ -1,11 +1,11 @@
 // The adaptive batch wait against every fixed one: at four arrival rates, none of which it is told,
 // the mean time from submit to end is within 10 % of that of the best fixed wait.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <variant>
+
+#include <gtest/gtest.h>
 
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
@@ -75,8 +75,7 @@ TEST(AdaptiveWait, IsWithinTenPercentOfTheBestFixedWaitAtAnyRate) {
       best = std::min(best, mean_time(rate, wait, false));
     }
     const double ours = mean_time(rate, "200ms", true);
-    RecordProperty("rate_" + std::to_string(static_cast<int>(rate)),
-                   std::to_string(ours / best));
+    RecordProperty("rate_" + std::to_string(static_cast<int>(rate)), std::to_string(ours / best));
     EXPECT_LT(ours, best * 1.10) << "at " << rate << " tasks/s";
   }
 }

@@ -1,7 +1,7 @@
 // How long a queue waits for fuller batches.
 //
-// Fixed: max_batch_wait. Adaptive: chosen from the arrival rate, the learned batch time a + b·n, the
-// GPUs that may serve the queue and the tightest tolerated wait, with max_batch_wait as the upper
+// Fixed: max_batch_wait. Adaptive: chosen from the arrival rate, the learned batch time a + b·n,
+// the GPUs that may serve the queue and the tightest tolerated wait, with max_batch_wait as upper
 // bound, so as to make the expected time from submit to end small. Busy GPUs collect batches by
 // themselves while they work; a wait pays only where it collects more than that, and then mostly
 // because batches that leave at even gaps find a free GPU sooner than tasks that come by chance.

@@ -93,10 +93,10 @@ std::vector<std::uint32_t> live_tasks(const State& state);
 // What a flow must look like, from its pending tasks alone.
 struct DerivedFlow {
   std::uint32_t live = 0;
-  Head head;                    // slot none: the flow is empty
+  Head head;  // slot none: the flow is empty
   Time oldest = Time::never();
-  bool startable = false;       // its tenant may start the head
-  OrderKey key;                 // of the head
+  bool startable = false;  // its tenant may start the head
+  OrderKey key;            // of the head
 };
 // By flow number.
 std::vector<DerivedFlow> derive_flows(const State& state);

@@ -79,12 +79,12 @@ struct Queue {
   Milli in_use;
   std::uint32_t running = 0;         // leases
   std::int64_t running_ends_us = 0;  // sum of the instants at which they are expected to end
-  Time flushed_at{INT64_MIN};  // what was pending then starts without waiting
-  std::int64_t turn = 0;       // round_robin: when it last joined the rotation
+  Time flushed_at{INT64_MIN};        // what was pending then starts without waiting
+  std::int64_t turn = 0;             // round_robin: when it last joined the rotation
   // Learned.
   BatchTimeSketch batch_time;
   ArrivalSketch arrivals;
-  Duration wait{0};  // the batch wait in force
+  Duration wait{0};                              // the batch wait in force
   Duration tightest_wait = Duration::forever();  // tolerated, since it was last empty
   // Patience.
   Time due = Time::never();  // set when first passed over; overdue from then on

@@ -33,7 +33,8 @@ class NeedIndex {
   // Calls visit(need, heap of the queues with that need); for checks.
   template <class Visit>
   void visit(Visit visit) const {
-    for (std::size_t leaf = 0; leaf < needs_.size(); ++leaf) visit(needs_[leaf], heaps_[leaf]);
+    for (std::size_t leaf = 0; leaf < needs_.size(); ++leaf)
+      visit(needs_[leaf], heaps_[leaf]);
   }
 
  private:

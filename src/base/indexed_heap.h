@@ -97,7 +97,7 @@ class IndexedHeap {
   void sift_up(HeapPositions& positions, std::uint32_t at) {
     const Entry moving = entries_[at];
     while (at > 0) {
-      const std::uint32_t parent = (at - 1) / kArity;
+      const auto parent = static_cast<std::uint32_t>((at - 1) / kArity);
       if (!(moving.key < entries_[parent].key)) break;
       entries_[at] = entries_[parent];
       positions.set(entries_[at].handle, at);

@@ -32,6 +32,21 @@ bool is_sane(const core::BatchTimeSketch& sketch) {
          sketch.sum_nt >= 0 && fits(sketch.base.ns) && fits(sketch.per_task.ns);
 }
 
+// Whether the engine can reckon with a queue's batch times and its model's load time at all.
+// Refuses only what it could not have computed itself.
+bool estimates_fit(const core::Queue& queue, const core::Model* model) {
+  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max() / 2;
+  const Wide size = queue.spec.max_batch_size;
+  const Wide declared = queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * size;
+  const Wide learned = queue.batch_time.base.ns + queue.batch_time.per_task.ns * size;
+  if (declared < 0 || declared > kMost || learned > kMost) return false;
+  if (model == nullptr) return true;
+  const Wide loads = static_cast<Wide>(model->spec.load_time.ns) * 2;
+  const Wide each = queue.batch_time.known() ? learned : declared;
+  if (each == 0) return true;
+  return loads >= 0 && loads <= kMost && (loads / each * model->resident + 1) * size <= kMost;
+}
+
 }  // namespace
 
 void Restorer::begin(StateSection section, const char* name) {
@@ -237,6 +252,7 @@ void Restorer::take(QueueRecord& record) {
   queue.arrivals = record.arrivals;
   queue.wait = record.wait;
   queue.tightest_wait = record.tightest_wait;
+  require(estimates_fit(queue, model ? &state_->model(model) : nullptr), "times in range");
   if (record.patience) {
     queue.due = record.patience->due;
     queue.overdue = record.patience->overdue;

@@ -124,6 +124,7 @@ void Restorer::take(const TaskRecord& record) {
   require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
           "an instant for expires");
   require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
+  require_work(record.expected_run.ns);
   if (!in_.ok()) return;
   require(!state.tasks.ended(record.no), "a task that has not ended");
   if (!in_.ok()) return;
@@ -232,6 +233,7 @@ void Restorer::take(const LeaseRecord& record) {
   require(!record.gpus.empty() && !record.tasks.empty(), "GPUs and tasks");
   require(is_past(record.started) && record.expected.ns >= 0 && record.charged.ns >= 0,
           "a start in the past");
+  require_work((record.started + record.expected).ns);
   require(record.rate >= 1 && record.load_us >= 0 && record.parts >= 1, "a price in range");
   if (!in_.ok()) return;
   last_lease_ = record.id.value + 1;

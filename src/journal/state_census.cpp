@@ -1,0 +1,91 @@
+// Census: every field of the core's state by name, so that none is forgotten by a snapshot.
+//
+// A struct that grows does not compile here until its new field is named. Before naming it, decide:
+// carried (then it belongs into state_records.h, the writer and the restorer) or derived (then
+// rebuild_indexes or the restorer must make it anew). It is listed on that side below.
+#include "core/state/state.h"
+
+namespace berth::journal {
+namespace {
+
+// Each returns something of what it names; the naming is the point.
+
+[[maybe_unused]] bool name_all(const core::Tenant& tenant) {
+  const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, first_led, paused, spec,
+               token_nano, token_at, tokens_today, flows, usage] = tenant;
+  // Derived: in_use, queued, live, pending, first_led, flows.
+  const auto& [bucket_us, sum_us, epoch] = usage;
+  // Derived: sum_us.
+  return paused && bucket_us.size() == core::kUsageBuckets;
+}
+
+[[maybe_unused]] bool name_all(const core::Queue& queue) {
+  const auto& [spec, paused, pending, pending_work_us, in_use, running, running_ends_us, flushed_at,
+               turn, batch_time, arrivals, wait, tightest_wait, due, overdue, declined_at, declined,
+               holds, batches, flows, oldest, leader_flow, leader_slot, led_prev, led_next, ready,
+               blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
+  // Derived: pending, pending_work_us, in_use, running, running_ends_us, and all from flows on.
+  return paused;
+}
+
+[[maybe_unused]] bool name_all(const core::Model& model) {
+  const auto& [spec, queues, fit, resident, loading, backlog, arrivals, load_times, failed_loads,
+               loads, evictions, resident_time, computing_time] = model;
+  // Derived: queues, fit, resident, loading, backlog.
+  return loads == evictions;
+}
+
+[[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
+  const auto& [spec, usable, up, draining, leased, weights, weights_busy, shares, reported,
+               held_for, leases, residences, indexed, free_entry, reclaim_entry] = gpu;
+  // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, indexed, the entries.
+  const auto& [model, model_weights, loading, used, users, since, idle_since, owed] = residence;
+  // Derived: users (leases).
+  return up && used;
+}
+
+[[maybe_unused]] bool name_all(const core::Lease& lease, const core::LeaseTask& lease_task) {
+  const auto& [id, queue, model, share, vram, gpus, tasks, live, running, started, expected,
+               charged, rate, load_us, parts] = lease;
+  // Derived: live.
+  const auto& [task, slot, tenant, is_live, part, charged_us, use] = lease_task;
+  // Derived: slot.
+  return running && is_live;
+}
+
+[[maybe_unused]] bool name_all(const core::TaskExtra& extra) {
+  const auto& [group, group_prev, group_next, depends_on] = extra;
+  // Derived: group_prev, group_next.
+  return depends_on.empty();
+}
+
+[[maybe_unused]] bool name_all(const core::TaskRow& row) {
+  const auto& [no, submitted, eligible, expires, expected_run, backoff, vram, tenant, queue, flow,
+               lease, stamp, tokens, extra, unresolved, dependants, priority, share, gpus, tier,
+               state, attempts, max_attempts, retry_on, losses, like_failures, last_failure,
+               on_dependency_failure, held] = row;
+  // Derived: flow, lease, stamp, extra, unresolved, dependants.
+  return core::is_terminal(state);
+}
+
+[[maybe_unused]] bool name_all(const core::State& state) {
+  const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
+               lease_index, next_lease, live_leases, groups, signals, ripe, early_waiters,
+               v_last_pick, next_turn, last_served, submitted_first, submitted, gpus_accepting,
+               usable, free_fit, reclaim_fit, flow_positions, oldest_positions, turn_positions,
+               bench_positions, turn, hot, shapes, cold, overdue, declined, holding, timers,
+               charge_scratch, flow_scratch, continue_at] = state;
+  // Derived: rule, flows, free_leases, lease_index, live_leases, groups, and the indexes from
+  // gpus_accepting on, of the timers all but keep_alive and those of ripe tasks. Empty between
+  // steps: early_waiters, submitted, the scratch.
+  return tenants.empty();
+}
+
+[[maybe_unused]] bool name_all(const core::Signal& signal) {
+  const auto& [resolved, waiters] = signal;
+  // Derived: waiters. Unresolved signals nobody waits for are dropped.
+  return resolved;
+}
+
+}  // namespace
+}  // namespace berth::journal

@@ -79,7 +79,7 @@ void load_or_decline(const State& state, QueueId queue, Actions& out) {
 
 bool load_overdue(const State& state, QueueId queue, Actions& out) {
   const ModelId model = state.queue(queue).spec.model;
-  LoadPlan plan = plan_load(state, queue, true);
+  LoadPlan plan = model ? plan_load(state, queue, true) : LoadPlan{};
   for (const GpuId held : state.queue(queue).holds) {
     if (!plan) plan = plan_load_on(state, queue, held);
   }
@@ -107,7 +107,7 @@ bool serve_overdue(const State& state, Actions& out) {
     if (start(state, queue, out)) return true;
     const ModelId model = state.queue(queue).spec.model;
     if (model && state.model(model).loading > 0) continue;
-    if (model && load_overdue(state, queue, out)) return true;
+    if (load_overdue(state, queue, out)) return true;
     if (hold_for(state, queue, out)) return true;
   }
   return false;

@@ -151,9 +151,9 @@ LoadPlan plan_load(const State& state, QueueId id, bool forced) {
 LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
   const Queue& queue = state.queue(id);
   const ModelId model = queue.spec.model;
-  const Residence* residence = find_residence(state.gpu(gpu), model);
+  const Residence* residence = model ? find_residence(state.gpu(gpu), model) : nullptr;
   if (residence != nullptr && residence->loading) return {};
-  const bool loads = residence == nullptr;
+  const bool loads = model && residence == nullptr;
   const Mib need =
       loads ? weights_and_task(state, queue) : Mib{state.tasks.row(queue.leader_slot).vram};
   Victims victims = choose_victims(state, gpu, need, model, true);

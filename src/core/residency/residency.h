@@ -27,7 +27,8 @@ struct LoadPlan {
 
 // Where to make room for the head of this queue. `forced`: the queue is overdue.
 LoadPlan plan_load(const State& state, QueueId queue, bool forced);
-// The same on one given GPU, which is held for the queue.
+// The same on one given GPU, which is held for the queue; also for a queue without a model, whose
+// head idle models may keep out.
 LoadPlan plan_load_on(const State& state, QueueId queue, GpuId gpu);
 
 // What the load would be charged, in the unit of the tenants' counter of the queue's leader.

@@ -89,6 +89,7 @@ void put_gpu(State& state, const PutGpu& put) {
 }
 
 void set_policy(State& state, const PolicySpec& spec) {
+  ASSERT(spec.starts_per_step >= 1 && spec.vram_usable.value >= 1);
   if (spec.usage_window != state.policy.usage_window) {
     // The numbers of its buckets would mean other instants.
     for (Tenant& tenant : state.tenants)

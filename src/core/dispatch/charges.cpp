@@ -9,7 +9,8 @@ BatchPrice price_of(const State& state, const BatchStarted& batch) {
   BatchPrice price;
   price.rate = charge_rate(state, batch.gpus, batch.share, batch.vram);
   const Gpu& gpu = state.gpu(batch.gpus.front());
-  price.by_vram = scale(batch.vram.value, 1000, gpu.usable.value) > batch.share.value;
+  price.by_vram = scale(batch.vram.value, 1000, std::max<std::int64_t>(1, gpu.usable.value)) >
+                  batch.share.value;
   if (batch.model) {
     const Residence* residence = find_residence(gpu, batch.model);
     if (residence != nullptr) price.load_us = cost_us(price.rate, residence->owed);

@@ -32,7 +32,8 @@ std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Mil
   std::int64_t rate = 0;
   for (const GpuId id : gpus) {
     const Gpu& gpu = state.gpu(id);
-    const std::int64_t vram_part = scale(vram.value, 1000, gpu.usable.value);
+    const std::int64_t vram_part =
+        scale(vram.value, 1000, std::max<std::int64_t>(1, gpu.usable.value));
     const std::int64_t dominant = std::clamp<std::int64_t>(vram_part, share.value, 1000);
     rate += scale(dominant, gpu.spec.speed.value, 1000);
   }

@@ -100,13 +100,14 @@ Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) 
   const Head& head = state.flows.flow(queue.leader_flow).head;
   const ShapeClass shape{head.gpus, head.share};
   if (!queue.spec.model) return {Bench::shape, shape, head.vram};
+  if (queue.declined_at > 0) wake_at = 2 * queue.declined_at;
   const Model& model = state.model(queue.spec.model);
   const auto most = model.fit.most(Milli{head.share}, state.policy.gpu_load_threshold);
   if (most && most->value >= head.vram) return {Bench::hot, {}, 0};
   if (model.loading > 0) return {};
   // Resident where there is compute but too little VRAM: idle neighbours may have to go.
   const std::uint32_t pays_from = most ? 0 : copy_pays_from(queue, model);
-  wake_at = queue.declined_at > 0 ? 2 * queue.declined_at : pays_from;
+  if (queue.declined_at == 0) wake_at = pays_from;
   if (queue.pending < wake_at) return {};
   wake_at = UINT32_MAX;
   return {Bench::cold, shape, model.spec.weights.value + head.vram};
@@ -169,6 +170,11 @@ void clear_due(State& state, QueueId id) {
 void wake_declined(State& state) {
   QueueId best;
   for (const QueueId id : state.declined) {
+    if (Queue& queue = state.queue(id); queue.blocked) {
+      OrderKey leader_key;
+      settle_leader(state, id, leader_key);
+      queue.key = state.rule->queue_key(state, queue, leader_key);
+    }
     if (state.queue(id).declined.code == ReasonCode::load_failed) continue;  // room was not it
     if (!best || state.queue(id).key < state.queue(best).key) best = id;
   }

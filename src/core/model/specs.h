@@ -31,7 +31,7 @@ struct QueueSpec {
   ModelId model;  // none: its batches need no weights
   std::uint32_t max_batch_size = 1;
   Duration max_batch_wait{0};
-  bool adaptive_wait = false;  // max_batch_wait is then an upper bound; see adaptive_wait.h
+  bool adaptive_wait = false;  // max_batch_wait is then an upper bound; see batch_wait.h
   bool refuse_late = false;    // refuse when the predicted start passes the tolerated wait
   std::optional<Milli> max_gpus;
   Milli min_gpus{0};           // kept free of queues that use more than their minimum

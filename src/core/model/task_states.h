@@ -10,7 +10,7 @@
 
 namespace berth::core {
 
-// name, terminal, states it may step to (as a mask of 1 << state)
+// name, terminal, meaning
 #define BERTH_TASK_STATES(X)                                                \
   X(waiting, false, "for a dependency, a signal, an instant, or held")      \
   X(pending, false, "eligible: competes in its flow")                       \

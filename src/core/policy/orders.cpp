@@ -7,7 +7,7 @@
 // cost_aware      weight / (recent usage + cost) + ageing. Cheap work of light users goes first;
 //                 expensive work can wait as long as its ageing needs to outweigh the score.
 // sticky          the queue served last, then the one with most ready. Fewest model switches;
-//                 starves small queues.
+//                 small queues wait until they are overdue.
 #include "core/policy/orders.h"
 
 #include <cmath>

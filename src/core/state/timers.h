@@ -91,7 +91,8 @@ class Timers {
   std::array<HeapPositions, kTimerKinds> positions_;
 };
 
-// Kinds below this one only move things between indexes; firing them decides nothing.
+// Kinds below this one take effect by applying alone, in recovery too; what else they lead to (an
+// idle model is evicted) is a decision, recorded as such.
 inline constexpr std::size_t kQuietTimerKinds = static_cast<std::size_t>(TimerKind::lease);
 
 }  // namespace berth::core

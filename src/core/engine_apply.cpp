@@ -59,32 +59,30 @@ void put_queue(State& state, const PutQueue& put) {
   Queue& queue = state.queue(put.queue);
   if (queue.spec.model) {
     Model& old = state.model(queue.spec.model);
-    old.backlog -= queue.pending;
+    old.backlog -= queue.startable;
     std::erase(old.queues, put.queue);
   }
   queue.spec = put.spec;
   if (put.spec.model) {
     Model& model = state.model(put.spec.model);
-    model.backlog += queue.pending;
+    model.backlog += queue.startable;
     model.queues.insert(std::lower_bound(model.queues.begin(), model.queues.end(), put.queue),
                         put.queue);
   }
+  std::vector<std::uint32_t> flows;  // what the queue declares may be part of their keys
+  for (const auto& entry : queue.flows.entries())
+    flows.push_back(entry.handle);
+  for (const std::uint32_t flow : flows)
+    refresh_flow(state, flow);
   update_batch_wait(state, put.queue);
   refresh_queue(state, put.queue);
 }
 
 void put_gpu(State& state, const PutGpu& put) {
-  const bool fresh = is_new(state.gpus, put.gpu.value);
+  is_new(state.gpus, put.gpu.value);
   ASSERT(put.spec.vram.value > 0 && put.spec.speed.value > 0);
-  Gpu& gpu = state.gpu(put.gpu);
-  if (fresh) {
-    ++state.gpus_accepting;
-  } else {
-    state.usable.erase(static_cast<std::uint64_t>(gpu.usable.value) << 32 | put.gpu.value);
-  }
-  gpu.spec = put.spec;
-  gpu.usable = Mib{put.spec.vram.value * state.policy.vram_usable.value / 1000};
-  state.usable.insert(static_cast<std::uint64_t>(gpu.usable.value) << 32 | put.gpu.value);
+  state.gpu(put.gpu).spec = put.spec;
+  set_usable(state, put.gpu, usable_part(state, put.spec.vram));
   refresh_gpu(state, put.gpu);
 }
 

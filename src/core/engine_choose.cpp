@@ -1,7 +1,7 @@
 // The order of decision: who is next for a free GPU, and what is done for them. Reads only, so that
 // explain asks the same code what would happen next.
 //
-//   0 holds of queues that are overdue no more are released
+//   0 holds that their queues have no use for are released
 //   1 an overdue queue is served: started, loaded, or given a hold
 //   2 the best queue that can start (hot) against the best that needs a load (cold)
 //   3 the batch is built, placed and charged
@@ -87,14 +87,31 @@ bool load_overdue(const State& state, QueueId queue, Actions& out) {
   return static_cast<bool>(plan);
 }
 
-// Keeps one more GPU free for a head that fits nowhere.
+// Among the holders that fell due later than this queue, the latest whose GPU would do gives way.
+bool take_hold_from_later(const State& state, QueueId id, Actions& out) {
+  const Mib need = largest_need(state, id);
+  std::pair<Time, QueueId> latest{state.queue(id).due, id};
+  GpuId taken;
+  for (const QueueId holder : state.holding) {
+    const Queue& other = state.queue(holder);
+    const auto gpu = std::find_if(other.holds.rbegin(), other.holds.rend(),
+                                  [&](GpuId held) { return state.gpu(held).usable >= need; });
+    if (gpu == other.holds.rend() || std::pair(other.due, holder) <= latest) continue;
+    latest = {other.due, holder};
+    taken = *gpu;
+  }
+  if (taken) out.push_back(ReleaseHold{taken, latest.second});
+  return static_cast<bool>(taken);
+}
+
+// Keeps one more GPU free for a head that fits nowhere; one that a later queue holds, if need be.
 bool hold_for(const State& state, QueueId id, Actions& out) {
   const Queue& queue = state.queue(id);
   const std::size_t wanted = state.tasks.row(queue.leader_slot).gpus;
-  if (queue.holds.size() >= wanted) return false;
-  if (queue.holds.empty() && state.holding.size() >= state.policy.max_holds) return false;
-  const GpuId gpu = gpu_to_hold(state, id);
-  if (!gpu) return false;
+  if (queue.holds.size() >= wanted || !enough_gpus_accept(state, id)) return false;
+  const bool may_hold = !queue.holds.empty() || state.holding.size() < state.policy.max_holds;
+  const GpuId gpu = may_hold ? gpu_to_hold(state, id) : GpuId::none();
+  if (!gpu) return take_hold_from_later(state, id, out);
   out.push_back(HoldGpu{gpu, id});
   return true;
 }
@@ -113,11 +130,23 @@ bool serve_overdue(const State& state, Actions& out) {
   return false;
 }
 
+// The hold that its queue has no use for: it is overdue no more, its head asks for fewer or larger
+// GPUs, or for more than there are at present.
+GpuId stale_hold(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  if (!queue.overdue || !queue.ready || !enough_gpus_accept(state, id)) return queue.holds.front();
+  if (queue.holds.size() > state.tasks.row(queue.leader_slot).gpus) return queue.holds.back();
+  const Mib need = largest_need(state, id);
+  const auto small = std::find_if(queue.holds.begin(), queue.holds.end(),
+                                  [&](GpuId held) { return state.gpu(held).usable < need; });
+  return small != queue.holds.end() ? *small : GpuId::none();
+}
+
 bool release_stale_hold(const State& state, Actions& out) {
   for (const QueueId holder : state.holding) {
-    const Queue& queue = state.queue(holder);
-    if (queue.overdue && queue.ready) continue;
-    out.push_back(ReleaseHold{queue.holds.front(), holder});
+    const GpuId gpu = stale_hold(state, holder);
+    if (!gpu) continue;
+    out.push_back(ReleaseHold{gpu, holder});
     return true;
   }
   return false;

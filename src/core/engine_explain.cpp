@@ -138,7 +138,7 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
   const Time fills = state.timers.due_of(TimerKind::fill, row.queue.value);
   if (!queue.ready && fills != Time::never()) {
     out.binding.push_back(about(ReasonCode::batch_filling, row.queue.value,
-                                queue.spec.max_batch_size, queue.pending, fills));
+                                queue.spec.max_batch_size, queue.startable, fills));
     out.expected_start = fills;
   }
   Placement placement = place_task(state, row);

@@ -6,6 +6,7 @@
 //   enum by name      u32, FNV-1a of the name: reordering its table changes no bytes
 //   optional          presence byte 0 or 1, then the value if present
 //   vector            u32 count, then the items
+//   array             its items
 //   struct            its fields in declared order, nothing between
 //
 // A struct takes part by BERTH_FIELDS(Type, field, ...) in namespace berth::journal, an enum by an
@@ -58,6 +59,10 @@ template <class T>
 inline constexpr bool kIsVector = false;
 template <class T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
+template <class T>
+inline constexpr bool kIsArray = false;
+template <class T, std::size_t kSize>
+inline constexpr bool kIsArray<std::array<T, kSize>> = true;
 
 // First argument of is_known and wire_numbers, so that overloads are found wherever they stand in
 // the namespace.
@@ -111,6 +116,9 @@ struct Sizer {
       for (const auto& item : x) {
         add(item);
       }
+    } else if constexpr (kIsArray<T>) {
+      for (const auto& item : x)
+        add(item);
     } else {
       visit_fields(*this, x);
     }
@@ -154,6 +162,9 @@ struct Encoder {
       for (const auto& item : x) {
         put(item);
       }
+    } else if constexpr (kIsArray<T>) {
+      for (const auto& item : x)
+        put(item);
     } else {
       visit_fields(*this, x);
     }
@@ -205,6 +216,9 @@ struct Decoder {
       }
     } else if constexpr (kIsVector<T>) {
       get_vector(x);
+    } else if constexpr (kIsArray<T>) {
+      for (auto& item : x)
+        get(item);
     } else {
       visit_fields(*this, x);
     }

@@ -11,20 +11,23 @@ namespace {
 // Each returns something of what it names; the naming is the point.
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
-  const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, first_led, paused, spec,
-               token_nano, token_at, tokens_today, flows, usage] = tenant;
-  // Derived: in_use, queued, live, pending, first_led, flows.
+  const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, competing, first_led,
+               paused, spec, token_nano, token_at, tokens_today, flows, heads_by_use, usage] =
+      tenant;
+  // Derived: in_use, queued, live, pending, competing, first_led, flows, heads_by_use.
   const auto& [bucket_us, sum_us, epoch] = usage;
   // Derived: sum_us.
   return paused && bucket_us.size() == core::kUsageBuckets;
 }
 
 [[maybe_unused]] bool name_all(const core::Queue& queue) {
-  const auto& [spec, paused, pending, pending_work_us, in_use, running, running_ends_us, flushed_at,
-               turn, batch_time, arrivals, wait, tightest_wait, due, overdue, declined_at, declined,
-               holds, batches, flows, oldest, leader_flow, leader_slot, led_prev, led_next, ready,
-               blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
-  // Derived: pending, pending_work_us, in_use, running, running_ends_us, and all from flows on.
+  const auto& [spec, paused, pending, startable, startable_isolated, pending_work_us, in_use,
+               running, running_ends_us, flushed_at, turn, batch_time, arrivals, wait,
+               tightest_wait, due, overdue, declined_at, declined, holds, batches, flows, oldest,
+               leader_flow, leader_slot, led_prev, led_next, ready, blocked, wake_at, key, bench,
+               bench_shape, bench_need] = queue;
+  // Derived: pending, startable, startable_isolated, pending_work_us, in_use, running,
+  // running_ends_us, and all from flows on.
   return paused;
 }
 
@@ -71,12 +74,12 @@ namespace {
 [[maybe_unused]] bool name_all(const core::State& state) {
   const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
                lease_index, next_lease, live_leases, groups, signals, ripe, early_waiters,
-               v_last_pick, next_turn, last_served, submitted_first, submitted, gpus_accepting,
-               usable, free_fit, reclaim_fit, flow_positions, oldest_positions, turn_positions,
-               bench_positions, turn, hot, shapes, cold, overdue, declined, holding, timers,
-               charge_scratch, flow_scratch, continue_at] = state;
+               v_last_pick, next_turn, last_served, submitted_first, submitted, usable, accepting,
+               holdable, free_fit, reclaim_fit, competing, competing_positions, flow_positions,
+               oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, overdue,
+               declined, holding, timers, share_scratch, flow_scratch, continue_at] = state;
   // Derived: rule, flows, free_leases, lease_index, live_leases, groups, and the indexes from
-  // gpus_accepting on, of the timers all but keep_alive and those of ripe tasks. Empty between
+  // usable on, of the timers all but keep_alive and those of ripe tasks. Empty between
   // steps: early_waiters, submitted, the scratch.
   return tenants.empty();
 }

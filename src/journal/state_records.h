@@ -39,7 +39,7 @@ struct EngineRecord {
   Time now;
   core::PolicySpec policy;
   std::uint64_t next_lease = 0;
-  std::int64_t v_last_pick = 0;
+  std::array<std::int64_t, core::kTiers> v_last_pick{};
   std::int64_t next_turn = 0;
   QueueId last_served;
   Time continue_at;

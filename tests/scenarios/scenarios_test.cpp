@@ -24,12 +24,11 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = fs::path(BERTH_SOURCE_DIR) / "tests" / "scenarios";
 
-// Those under open/ show behaviour that is wanted and not there yet.
 std::vector<std::string> scenario_files() {
   std::vector<std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(kFolder)) {
     const std::string name = entry.path().lexically_relative(kFolder).string();
-    if (entry.path().extension() == ".test" && !name.starts_with("open/")) files.push_back(name);
+    if (entry.path().extension() == ".test") files.push_back(name);
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -22,7 +22,6 @@ class Draft {
   }
 
   bool full() const { return slots_.size() >= limit_; }
-  std::size_t missing() const { return limit_ - slots_.size(); }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
   Mib vram() const { return vram_; }
 
@@ -54,34 +53,59 @@ class Draft {
   std::vector<std::uint32_t> slots_;
 };
 
-// Takes one task from each of these flows in turn until none gives any more.
-void fill_in_turn(Draft& draft, std::vector<FlowCursor>& cursors) {
-  while (!draft.full() && !cursors.empty()) {
-    std::size_t kept = 0;
-    for (FlowCursor& cursor : cursors) {
-      // A flow keeps its order: when its next task does not fit, it is done.
-      if (cursor.slot() == kNoSlot || !draft.take(cursor.slot())) continue;
-      cursor.advance();
-      if (&cursors[kept] != &cursor) cursors[kept] = std::move(cursor);
-      ++kept;
-    }
-    cursors.erase(cursors.begin() + static_cast<std::ptrdiff_t>(kept), cursors.end());
-  }
+// A flow that gives tasks to the batch, and where its next one stands in the order.
+struct Giver {
+  const Flow* flow;
+  FlowCursor cursor;
+  OrderKey key;
+  std::int64_t given_v = 0;  // what its tenant's counter will have risen by, about
+};
+
+// About what one task of a full batch is charged, before weighting.
+std::int64_t charge_per_task(const State& state, const Queue& queue,
+                             const std::vector<GpuId>& gpus) {
+  const TaskRow& leader = state.tasks.row(queue.leader_slot);
+  const std::int64_t size = queue.spec.max_batch_size;
+  const Duration expected =
+      predict_batch(queue, size, leader.expected_run, state.gpu(gpus.front()).spec.speed);
+  const std::int64_t rate = charge_rate(state, gpus, Milli{leader.share}, Mib{leader.vram});
+  return cost_us(rate, expected) / size;
 }
 
-void fill(const State& state, const Queue& queue, Draft& draft) {
+// The flow's next task takes its place in the order, as if those before it had been charged.
+void put_back(const State& state, Giver& giver, std::int64_t charge_us) {
+  const std::uint32_t slot = giver.cursor.slot();
+  giver.key = state.rule->flow_key(state, *giver.flow, head_from(state.tasks.row(slot), slot));
+  if (!state.rule->value_is_v) return;
+  giver.given_v += over_weight(state.tenant(giver.flow->tenant), charge_us);
+  giver.key.value = saturating_add(giver.key.value, giver.given_v);
+}
+
+// Always the task that is next in the order, over all flows of the queue that may share the batch.
+void fill(const State& state, const Queue& queue, const std::vector<GpuId>& gpus, Draft& draft) {
   FlowOrder order(state, queue);
   auto next = order.next();
-  std::vector<FlowCursor> cursors;
-  while (next && !draft.full()) {
-    const std::int64_t tier_class = next->key.rank;
-    cursors.clear();
-    while (next && next->key.rank == tier_class && cursors.size() < draft.missing()) {
+  std::vector<Giver> givers;
+  std::int64_t charge_us = -1;
+  while (!draft.full()) {
+    const auto best = std::min_element(
+        givers.begin(), givers.end(), [](const Giver& a, const Giver& b) { return a.key < b.key; });
+    if (next && (best == givers.end() || next->key < best->key)) {
       const Flow& flow = state.flows.flow(next->flow);
-      if (draft.takes_flow(flow)) cursors.emplace_back(state, flow);
+      if (draft.takes_flow(flow)) givers.push_back({&flow, FlowCursor(state, flow), next->key});
       next = order.next();
+      continue;
     }
-    fill_in_turn(draft, cursors);
+    if (best == givers.end()) return;
+    // A flow keeps its order: when its next task does not fit, it is done.
+    const bool taken = draft.take(best->cursor.slot());
+    if (taken) best->cursor.advance();
+    if (!taken || best->cursor.slot() == kNoSlot) {
+      givers.erase(best);
+    } else if (givers.size() > 1 || next) {
+      if (charge_us < 0) charge_us = charge_per_task(state, queue, gpus);
+      put_back(state, *best, charge_us);
+    }
   }
 }
 
@@ -90,7 +114,7 @@ void fill(const State& state, const Queue& queue, Draft& draft) {
 BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {
   const Queue& queue = state.queue(id);
   Draft draft(state, id, gpus);
-  fill(state, queue, draft);
+  fill(state, queue, gpus, draft);
   ASSERT(!draft.slots().empty() && draft.slots().front() == queue.leader_slot);
 
   BatchStarted batch;

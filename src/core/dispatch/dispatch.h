@@ -1,9 +1,9 @@
 // Dispatch: which tasks start together, what that is charged, and what starting changes.
 //
-// The leader is the head of the queue's best flow. The batch is filled from the queue's flows in
-// order, strict tiers first, one task from each flow in turn, up to max_batch_size, VRAM, and the
-// leader's share. Batches never mix queues, nor tenants where one of them is isolated; a gang runs
-// alone.
+// The leader is the head of the queue's best flow. Each further place goes to the task that is then
+// next in the order, as if those before it had been charged already, up to max_batch_size, VRAM,
+// and the leader's share; so followers drift no further than leaders do. Batches never mix queues,
+// nor tenants where one of them is isolated; a gang runs alone.
 #pragma once
 
 #include "core/action.h"

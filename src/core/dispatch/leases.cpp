@@ -94,25 +94,40 @@ void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
   }
 }
 
-// Charges each tenant once for all its tasks, in order of first appearance.
-void charge_tenants(State& state, const Lease& lease, auto amount_of) {
-  std::vector<std::pair<TenantId, std::int64_t>>& sums = state.charge_scratch;
+// What a lease means to one tenant, summed over its tasks.
+void sum_up(std::vector<TenantShare>& sums, const LeaseTask& task, std::int64_t charge_us) {
+  const auto known = std::find_if(
+      sums.begin(), sums.end(), [&](const TenantShare& sum) { return sum.tenant == task.tenant; });
+  TenantShare& sum =
+      known != sums.end() ? *known : sums.emplace_back(TenantShare{task.tenant, 0, Milli{0}});
+  sum.charge_us += charge_us;
+  sum.use += task.use;
+}
+
+// Each tenant once, in order of first appearance: what it is charged, and what it uses more
+// (sign 1) or less (−1) from now on.
+void settle_tenants(State& state, const Lease& lease, int use_sign, auto charge_of) {
+  std::vector<TenantShare>& sums = state.share_scratch;
   sums.clear();
-  for (const LeaseTask& task : lease.tasks) {
-    const auto known = std::find_if(sums.begin(), sums.end(),
-                                    [&](const auto& sum) { return sum.first == task.tenant; });
-    if (known != sums.end()) {
-      known->second += amount_of(task);
-    } else {
-      sums.emplace_back(task.tenant, amount_of(task));
+  for (const LeaseTask& task : lease.tasks)
+    sum_up(sums, task, charge_of(task));
+  for (const TenantShare& sum : sums) {
+    if (sum.charge_us > 0) {
+      charge(state, sum.tenant, sum.charge_us);
+    } else if (sum.charge_us < 0) {
+      refund(state, sum.tenant, -sum.charge_us);
     }
+    if (use_sign != 0) change_in_use(state, sum.tenant, Milli{use_sign * sum.use.value});
   }
-  for (const auto& [tenant, amount] : sums) {
-    if (amount > 0) {
-      charge(state, tenant, amount);
-    } else if (amount < 0) {
-      refund(state, tenant, -amount);
-    }
+}
+
+// Orders that follow the queue or model served last see that it is another.
+void refresh_served(State& state, QueueId queue) {
+  const ModelId model = state.queue(queue).spec.model;
+  if (model) {
+    refresh_queues_of(state, model);
+  } else {
+    refresh_queue(state, queue);
   }
 }
 
@@ -120,8 +135,8 @@ void charge_tenants(State& state, const Lease& lease, auto amount_of) {
 
 void start_batch(State& state, const BatchStarted& batch) {
   Queue& queue = state.queue(batch.queue);
-  const TenantId leader = state.tasks.row(state.tasks.slot_of(batch.tasks.front().task)).tenant;
-  state.v_last_pick = std::max(state.v_last_pick, state.tenant(leader).v_us);
+  const TaskRow& leader = state.tasks.row(state.tasks.slot_of(batch.tasks.front().task));
+  state.v_last_pick[leader.tier] = state.tenant(leader.tenant).v_us;
   note_passed_over(state, batch.queue);
   clear_due(state, batch.queue);
 
@@ -164,13 +179,12 @@ void start_batch(State& state, const BatchStarted& batch) {
   for (const std::uint32_t flow : flows)
     refresh_flow(state, flow);
   refresh_queue(state, batch.queue);
-  if (state.rule->key_follows_queue && served_before && served_before != batch.queue) {
-    refresh_queue(state, served_before);
+  if (state.rule->key_follows_queue) {
+    if (served_before) refresh_served(state, served_before);
+    refresh_served(state, batch.queue);
   }
   take_slices(state, slot, batch);
-  charge_tenants(state, lease, [](const LeaseTask& task) { return task.charged_us; });
-  for (const LeaseTask& task : lease.tasks)
-    change_in_use(state, task.tenant, task.use);
+  settle_tenants(state, lease, 1, [](const LeaseTask& task) { return task.charged_us; });
   state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));
 }
 
@@ -185,12 +199,11 @@ void charge_quantum(State& state, const LeaseCharged& charged) {
   Lease& lease = state.leases[slot];
   lease.charged = lease.charged + charged.quantum;
   const BatchPrice price = price_of_lease(lease);
-  for (LeaseTask& task : lease.tasks) {
-    const std::int64_t total = share_of(price, lease.charged, task.part);
-    const std::int64_t more = total - task.charged_us;
-    task.charged_us = total;
-    if (more > 0) charge(state, task.tenant, more);
-  }
+  settle_tenants(state, lease, 0, [&](const LeaseTask& task) {
+    return share_of(price, lease.charged, task.part) - task.charged_us;
+  });
+  for (LeaseTask& task : lease.tasks)
+    task.charged_us = share_of(price, lease.charged, task.part);
   state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));
 }
 
@@ -217,13 +230,10 @@ void close_lease(State& state, const LeaseClosed& closed) {
   }
 
   const BatchPrice price = price_of_lease(lease);
-  charge_tenants(state, lease, [&](const LeaseTask& task) {
+  settle_tenants(state, lease, -1, [&](const LeaseTask& task) {
     const std::int64_t owed = was_lost ? 0 : share_of(price, closed.ran, task.part);
     return owed - task.charged_us;
   });
-  for (const LeaseTask& task : lease.tasks) {
-    change_in_use(state, task.tenant, Milli{-task.use.value});
-  }
   queue.in_use -= Milli{lease.share.value * static_cast<std::int64_t>(lease.gpus.size())};
   for (const GpuId gpu : lease.gpus)
     give_slices(state, slot, gpu);

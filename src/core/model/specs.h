@@ -14,6 +14,8 @@
 
 namespace berth::core {
 
+inline constexpr std::size_t kTiers = 4;
+
 struct TenantSpec {
   Milli weight{1000};                             // 10..1'000'000
   std::optional<std::uint32_t> max_queue_size;    // live tasks that have not started

@@ -21,13 +21,14 @@ bool held_gpu_fits(const State& state, GpuId id, const TaskRow& task, ModelId mo
   return residence != nullptr && !residence->loading;
 }
 
-Placement on_held_gpus(const State& state, const Queue& queue, const TaskRow& task) {
+// Of the GPUs kept free for the queue, as many as the task asks for and would start on now.
+std::vector<GpuId> fitting_holds(const State& state, const Queue& queue, const TaskRow& task) {
   std::vector<GpuId> fitting;
   for (const GpuId id : queue.holds) {
     if (held_gpu_fits(state, id, task, queue.spec.model)) fitting.push_back(id);
-    if (fitting.size() == task.gpus) return {fitting, {}};
+    if (fitting.size() == task.gpus) break;
   }
-  return {};
+  return fitting;
 }
 
 // What a single GPU is short of, over those that may take work at all.
@@ -39,7 +40,7 @@ Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
     return {ReasonCode::compute_short, task.share, state.policy.gpu_load_threshold.value,
             Reason::kNoSubject, Time::never()};
   }
-  if (state.gpus_accepting == 0)
+  if (state.accepting.empty())
     return {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, Time::never()};
   for (const QueueId holder : state.holding) {
     if (holder == task.queue) continue;
@@ -48,14 +49,17 @@ Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
   return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, Time::never()};
 }
 
-Placement place_gang(const State& state, const TaskRow& task) {
-  const auto most = state.free_fit.most_for(task.gpus);
+// On those held for it and, where they are too few, on idle ones beside them.
+Placement place_gang(const State& state, const TaskRow& task, std::vector<GpuId> held) {
+  const std::size_t missing = task.gpus - held.size();
+  const auto most = state.free_fit.most_for(missing);
   if (most && most->value >= task.vram) {
-    return {state.free_fit.take_idle(task.gpus, Mib{task.vram}), {}};
+    for (const GpuId gpu : state.free_fit.take_idle(missing, Mib{task.vram}))
+      held.push_back(gpu);
+    return {std::move(held), {}};
   }
-  auto have = static_cast<std::int64_t>(state.free_fit.idle_with(Mib{task.vram}));
-  for (const GpuId id : state.queue(task.queue).holds)
-    have += held_gpu_fits(state, id, task, ModelId::none()) ? 1 : 0;
+  const auto have =
+      static_cast<std::int64_t>(state.free_fit.idle_with(Mib{task.vram}) + held.size());
   return {{}, {ReasonCode::gpus_short, task.gpus, have, Reason::kNoSubject, Time::never()}};
 }
 
@@ -67,7 +71,7 @@ Placement place_with_model(const State& state, const TaskRow& task, ModelId id) 
   if (model.loading > 0) {
     return {{}, {ReasonCode::model_loading, 0, 0, Reason::kNoSubject, Time::never()}};
   }
-  if (state.gpus_accepting == 0) {
+  if (state.accepting.empty()) {
     return {{}, {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, Time::never()}};
   }
   if (model.resident == 0) {
@@ -87,11 +91,11 @@ Placement place_with_model(const State& state, const TaskRow& task, ModelId id) 
 
 Placement place_task(const State& state, const TaskRow& task) {
   const Queue& queue = state.queue(task.queue);
-  if (!queue.holds.empty()) {
-    if (Placement held = on_held_gpus(state, queue, task)) return held;
-  }
+  std::vector<GpuId> held;
+  if (!queue.holds.empty()) held = fitting_holds(state, queue, task);
+  if (held.size() == task.gpus) return {std::move(held), {}};
   if (queue.spec.model) return place_with_model(state, task, queue.spec.model);
-  if (task.gpus > 1) return place_gang(state, task);
+  if (task.gpus > 1) return place_gang(state, task, std::move(held));
   const auto gpu = state.free_fit.find(Mib{task.vram}, Milli{task.share},
                                        state.policy.gpu_load_threshold, state.policy.packing);
   if (gpu) return {{*gpu}, {}};
@@ -103,26 +107,32 @@ Placement place_head(const State& state, QueueId queue) {
   return place_task(state, state.tasks.row(state.queue(queue).leader_slot));
 }
 
-GpuId gpu_to_hold(const State& state, QueueId id) {
+Mib largest_need(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
-  std::int64_t need = state.tasks.row(queue.leader_slot).vram;
-  if (queue.spec.model) need += state.model(queue.spec.model).spec.weights.value;
+  const Mib task{state.tasks.row(queue.leader_slot).vram};
+  return queue.spec.model ? task + state.model(queue.spec.model).spec.weights : task;
+}
+
+bool enough_gpus_accept(const State& state, QueueId id) {
+  const std::uint64_t from = usable_key(largest_need(state, id), GpuId{0});
+  return state.accepting.count_from(from) >= state.tasks.row(state.queue(id).leader_slot).gpus;
+}
+
+GpuId gpu_to_hold(const State& state, QueueId id) {
   GpuId best;
   Time earliest = Time::never();
   int looks = kGpusLookedAt;
-  state.usable.visit_from(static_cast<std::uint64_t>(need) << 32, [&](std::uint64_t key) {
+  const std::uint64_t from = usable_key(largest_need(state, id), GpuId{0});
+  state.holdable.visit_from(from, [&](std::uint64_t key) {
     const GpuId candidate{static_cast<std::uint32_t>(key)};
-    const Gpu& gpu = state.gpu(candidate);
-    if (gpu.up && !gpu.draining && !gpu.held_for) {
-      Time free_at = state.now;
-      for (const std::uint32_t slot : gpu.leases) {
-        const Lease& lease = state.leases[slot];
-        free_at = std::max(free_at, lease.started + lease.expected);
-      }
-      if (!best || free_at < earliest) {
-        best = candidate;
-        earliest = free_at;
-      }
+    Time free_at = state.now;
+    for (const std::uint32_t slot : state.gpu(candidate).leases) {
+      const Lease& lease = state.leases[slot];
+      free_at = std::max(free_at, lease.started + lease.expected);
+    }
+    if (!best || free_at < earliest) {
+      best = candidate;
+      earliest = free_at;
     }
     return --looks > 0;
   });

@@ -23,6 +23,10 @@ Placement place_head(const State& state, QueueId queue);
 // The same for any pending task, as if it led its queue.
 Placement place_task(const State& state, const TaskRow& task);
 
+// The VRAM that the queue's head needs on a GPU that holds nothing yet, weights included.
+Mib largest_need(const State& state, QueueId queue);
+// Whether as many GPUs as the head asks for could take it, were they free.
+bool enough_gpus_accept(const State& state, QueueId queue);
 // The GPU to keep free for a head that fits nowhere now: the one that is expected to have room
 // first, among the smallest that are large enough (a bounded look). None: no GPU will do.
 GpuId gpu_to_hold(const State& state, QueueId queue);

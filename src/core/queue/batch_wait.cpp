@@ -93,7 +93,7 @@ void update_batch_wait(State& state, QueueId id) {
       in.gap = std::max(gap, Duration{1});
       in.base = queue.batch_time.base;
       in.per_task = queue.batch_time.per_task;
-      in.servers = state.gpus_accepting;
+      in.servers = static_cast<std::int64_t>(state.accepting.size());
       if (queue.spec.model) in.servers = state.model(queue.spec.model).resident;
       in.servers = std::max<std::int64_t>(1, in.servers);
       in.max_batch_size = queue.spec.max_batch_size;

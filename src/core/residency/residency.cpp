@@ -88,7 +88,7 @@ void retry_load_later(State& state, const Model& model, GpuId gpu) {
 // Room for what would run together now: the batch that waits, as far as any GPU could hold it.
 Mib batch_room(const State& state, const Queue& queue) {
   const std::int64_t head = state.tasks.row(queue.leader_slot).vram;
-  const std::int64_t tasks = std::min(queue.pending, queue.spec.max_batch_size);
+  const std::int64_t tasks = std::min(queue.startable, queue.spec.max_batch_size);
   const auto largest = static_cast<std::int64_t>(*state.usable.last() >> 32);
   const std::int64_t most = largest - state.model(queue.spec.model).spec.weights.value;
   return Mib{std::clamp(head * tasks, head, std::max(head, most))};
@@ -229,7 +229,7 @@ void decline_load(State& state, const QueuePassedOver& passed) {
   Queue& queue = state.queue(passed.queue);
   // After a failed load only time helps, no backlog however long.
   const bool by_count = passed.reason.code != ReasonCode::load_failed;
-  queue.declined_at = by_count ? std::max<std::uint32_t>(1, queue.pending) : UINT32_MAX / 2;
+  queue.declined_at = by_count ? std::max<std::uint32_t>(1, queue.startable) : UINT32_MAX / 2;
   queue.declined = passed.reason;
   state.declined.insert(passed.queue);
   if (passed.due < queue.due) {

@@ -1,5 +1,6 @@
 // Checks lanes, flows and the heaps of flows. See check.h.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -125,13 +126,75 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
                   " is above the exact one ", derived.key);
   }
 
+  findings.same(flow.competes, derived.startable, "whether flow ", id, " says that it competes");
+  if (flow.competes) {
+    findings.same(flow.isolated, state.tenant(flow.tenant).spec.isolated, "isolation of flow ", id);
+  }
   const std::uint32_t oldest_at = state.oldest_positions.get(id);
   const bool has_oldest =
       oldest_at < queue.oldest.size() && queue.oldest.entries()[oldest_at].handle == id;
-  findings.same(has_oldest, has_head, "whether flow ", id, " is in the heap of oldest tasks");
-  if (has_oldest && has_head) {
+  findings.same(has_oldest, derived.startable, "whether flow ", id,
+                " is in the heap of oldest tasks");
+  if (has_oldest && derived.startable) {
     findings.same(queue.oldest.entries()[oldest_at].key.eligible_ns, derived.oldest.ns,
                   "oldest task of flow ", id);
+  }
+}
+
+// What queues, models and tenants count of the flows that compete.
+void check_competition(const State& state, const std::vector<DerivedFlow>& flows,
+                       Findings& findings) {
+  struct Startable {
+    std::uint32_t all = 0;
+    std::uint32_t isolated = 0;
+  };
+  std::vector<Startable> queues(state.queues.size());
+  std::vector<std::uint32_t> backlog(state.models.size(), 0);
+  std::vector<std::array<std::uint32_t, kTiers>> tenants(state.tenants.size());
+  std::vector<OrderedSet> uses(state.tenants.size());
+  for (std::uint32_t id = 0; id < flows.size(); ++id) {
+    const Flow& flow = state.flows.flow(id);
+    const Tenant& tenant = state.tenant(flow.tenant);
+    const Head& head = flows[id].head;
+    if (head.slot != kNoSlot && tenant.spec.max_gpus) {
+      uses[flow.tenant.value].insert(static_cast<std::uint64_t>(head.share * head.gpus) << 32 | id);
+    }
+    if (!flows[id].startable) continue;
+    ++tenants[flow.tenant.value][flow.tier];
+    queues[flow.queue.value].all += flows[id].live;
+    if (tenant.spec.isolated) queues[flow.queue.value].isolated += flows[id].live;
+    const ModelId model = state.queue(flow.queue).spec.model;
+    if (model) backlog[model.value] += flows[id].live;
+  }
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    findings.same(state.queues[i].startable, queues[i].all, "startable tasks of queue ", i);
+    findings.same(state.queues[i].startable_isolated, queues[i].isolated,
+                  "startable tasks of isolated tenants in queue ", i);
+  }
+  for (std::uint32_t i = 0; i < state.models.size(); ++i)
+    findings.same(state.models[i].backlog, backlog[i], "backlog of model ", i);
+  for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
+    const Tenant& tenant = state.tenants[i];
+    findings.same(tenant.heads_by_use.size(), uses[i].size(), "heads by use of tenant ", i);
+    uses[i].visit_from(0, [&](std::uint64_t key) {
+      findings.must(tenant.heads_by_use.contains(key), "tenant ", i, " does not list flow ",
+                    static_cast<std::uint32_t>(key), " by the use of its head");
+      return true;
+    });
+    for (std::size_t tier = 0; tier < kTiers; ++tier) {
+      findings.same(tenant.competing[tier], tenants[i][tier], "flows of tenant ", i,
+                    " that compete in tier ", tier);
+      const std::uint32_t at = state.competing_positions[tier].get(i);
+      findings.same(at != HeapPositions::kAbsent, tenants[i][tier] > 0, "whether tenant ", i,
+                    " stands among those that compete in tier ", tier);
+      if (at >= state.competing[tier].size()) continue;
+      findings.must(state.competing[tier].entries()[at].key.v_us <= tenant.v_us, "tenant ", i,
+                    " competes in tier ", tier, " above its V of ", tenant.v_us);
+    }
+  }
+  for (std::size_t tier = 0; tier < kTiers; ++tier) {
+    check_heap(findings, state.competing[tier], state.competing_positions[tier],
+               "tenants that compete");
   }
 }
 
@@ -211,6 +274,7 @@ void check_flows(const State& state, Findings& findings) {
     }
   }
   check_lists(state, findings);
+  check_competition(state, derived, findings);
 }
 
 }  // namespace berth::core

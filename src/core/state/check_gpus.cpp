@@ -114,7 +114,8 @@ void check_index(const FitIndex& index, const Entries& derived, std::string_view
 }  // namespace
 
 void check_gpus(const State& state, Findings& findings) {
-  std::int64_t accepting = 0;
+  std::size_t accepting = 0;
+  std::size_t holdable = 0;
   Entries free_entries;
   Entries reclaim_entries;
   std::map<ModelId, Entries> by_model;
@@ -122,13 +123,19 @@ void check_gpus(const State& state, Findings& findings) {
     const Gpu& gpu = state.gpus[i];
     check_use(state, GpuId{i}, findings);
     check_limits(state, GpuId{i}, findings);
-    if (gpu.up && !gpu.draining) ++accepting;
+    const std::uint64_t key = static_cast<std::uint64_t>(gpu.usable.value) << 32 | i;
+    const bool accepts = gpu.up && !gpu.draining;
+    const bool may_be_held = accepts && !gpu.held_for;
+    accepting += accepts ? 1 : 0;
+    holdable += may_be_held ? 1 : 0;
+    findings.same(state.accepting.contains(key), accepts, "whether GPU ", i, " accepts work");
+    findings.same(state.holdable.contains(key), may_be_held, "whether GPU ", i, " may be held");
     FitIndex::Entry free;
     FitIndex::Entry reclaim;
     const bool takes = offers(state, gpu, free, reclaim);
     findings.same(gpu.indexed, takes, "whether GPU ", i, " is indexed");
-    findings.must(state.usable.contains(static_cast<std::uint64_t>(gpu.usable.value) << 32 | i),
-                  "GPU ", i, " with ", gpu.usable, " usable is not in the usable set");
+    findings.must(state.usable.contains(key), "GPU ", i, " with ", gpu.usable,
+                  " usable is not in the usable set");
     if (!takes) continue;
     findings.must(gpu.free_entry == free, "GPU ", i, " remembers ", gpu.free_entry.amount,
                   " free, derived ", free.amount);
@@ -140,7 +147,8 @@ void check_gpus(const State& state, Findings& findings) {
       if (!residence.loading) by_model[residence.model][GpuId{i}] = free;
     }
   }
-  findings.same(state.gpus_accepting, accepting, "GPUs that accept work");
+  findings.same(state.accepting.size(), accepting, "GPUs that accept work");
+  findings.same(state.holdable.size(), holdable, "GPUs that may be held");
   findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");
   check_index(state.free_fit, free_entries, "the index of free VRAM", 0, findings);
   check_index(state.reclaim_fit, reclaim_entries, "the index of reclaimable VRAM", 0, findings);

@@ -18,13 +18,28 @@ struct DerivedQueue {
   Time fills_at = Time::never();  // never: full, flushed, or waiting for nothing
 };
 
+// Whether as many tasks as a batch takes may share the leader's.
+bool batch_is_full(const State& state, QueueId id, const DerivedQueue& derived,
+                   const std::vector<DerivedFlow>& flows) {
+  if (derived.head.gpus > 1) return true;
+  const TenantId leader = state.flows.flow(derived.leader).tenant;
+  std::uint32_t fellows = 0;
+  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+    const Flow& flow = state.flows.flow(i);
+    if (flow.queue != id || !flows[i].startable) continue;
+    const bool shares =
+        !state.tenant(leader).spec.isolated && !state.tenant(flow.tenant).spec.isolated;
+    if (flow.tenant == leader || shares) fellows += flows[i].live;
+  }
+  return fellows >= state.queue(id).spec.max_batch_size;
+}
+
 DerivedQueue derive_queue(const State& state, QueueId id, const std::vector<DerivedFlow>& flows) {
   const Queue& queue = state.queue(id);
   DerivedQueue derived;
   for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
-    if (state.flows.flow(flow).queue != id) continue;
+    if (state.flows.flow(flow).queue != id || !flows[flow].startable) continue;
     derived.oldest = std::min(derived.oldest, flows[flow].oldest);
-    if (!flows[flow].startable) continue;
     if (derived.leader != UINT32_MAX && derived.leader_key < flows[flow].key) continue;
     derived.leader = flow;
     derived.leader_key = flows[flow].key;
@@ -33,8 +48,8 @@ DerivedQueue derive_queue(const State& state, QueueId id, const std::vector<Deri
   if (derived.leader == UINT32_MAX) return derived;
   const std::int64_t use = queue.in_use.value + derived.head.share * derived.head.gpus;
   derived.may_start = !queue.paused && (!queue.spec.max_gpus || use <= queue.spec.max_gpus->value);
-  const bool fills = queue.pending < queue.spec.max_batch_size && queue.wait.ns > 0 &&
-                     derived.oldest > queue.flushed_at;
+  const bool fills = queue.wait.ns > 0 && derived.oldest > queue.flushed_at &&
+                     !batch_is_full(state, id, derived, flows);
   if (fills) derived.fills_at = derived.oldest + queue.wait;
   return derived;
 }
@@ -119,7 +134,7 @@ bool wants_copy(const Queue& queue, const Model& model) {
   const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
   if (each.ns <= 0) return false;
   const std::int64_t loads_worth = 2 * model.spec.load_time.ns / each.ns;
-  return queue.pending >= (loads_worth * model.resident + 1) * size;
+  return queue.startable >= (loads_worth * model.resident + 1) * size;
 }
 
 // Some GPU that holds the model would take the head's share, had it the VRAM.

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/indexed_heap.h"
+#include "base/ordered_set.h"
 #include "base/time.h"
 #include "base/units.h"
 #include "core/model/reason.h"
@@ -39,7 +40,8 @@ struct Tenant {
   std::uint32_t queued = 0;  // live tasks that have not started
   std::uint32_t live = 0;
   std::uint32_t pending = 0;
-  std::uint32_t first_led = UINT32_MAX;  // list of queues whose best flow is this tenant's
+  std::array<std::uint32_t, kTiers> competing{};  // by tier: flows that compete in their queues
+  std::uint32_t first_led = UINT32_MAX;           // list of queues whose best flow is this tenant's
   bool paused = false;
   TenantSpec spec;
   // Admission.
@@ -47,6 +49,7 @@ struct Tenant {
   Time token_at{0};             // when the level was true
   std::int64_t tokens_today = 0;
   std::vector<std::uint32_t> flows;
+  OrderedSet heads_by_use;  // with a maximum: use of the head << 32 | flow, of each flow with one
   UsageWindow usage;
 };
 
@@ -75,6 +78,11 @@ struct Queue {
   QueueSpec spec;
   bool paused = false;
   std::uint32_t pending = 0;
+  // Of these, the tasks of flows that compete: their tenant is not paused nor at its maximum. What
+  // counts for filling batches and for keeping models. The isolated part belongs to tenants that
+  // share no batch.
+  std::uint32_t startable = 0;
+  std::uint32_t startable_isolated = 0;
   std::int64_t pending_work_us = 0;  // expected run times of what is pending
   Milli in_use;
   std::uint32_t running = 0;         // leases
@@ -89,7 +97,7 @@ struct Queue {
   // Patience.
   Time due = Time::never();  // set when first passed over; overdue from then on
   bool overdue = false;
-  std::uint32_t declined_at = 0;  // pending tasks when its load was last found not worth it
+  std::uint32_t declined_at = 0;  // startable tasks when its load was last found not worth it
   Reason declined;                // why
   std::vector<GpuId> holds;
   // Counters for people.
@@ -105,7 +113,7 @@ struct Queue {
   // Ready, but no GPU that holds its model takes anything now: nothing about its flows matters
   // until one does, so charges pass it by and leader and key may be stale (the key a lower bound).
   bool blocked = false;
-  std::uint32_t wake_at = 0;  // from this many pending on, something else can be done for it
+  std::uint32_t wake_at = 0;  // from this many startable on, something else can be done for it
   OrderKey key;               // exact while ready and not blocked
   Bench bench = Bench::none;
   ShapeClass bench_shape;  // with bench shape or cold: which index, and where
@@ -118,7 +126,7 @@ struct Model {
   FitIndex fit;                 // GPUs that hold it and may take a batch now
   std::uint32_t resident = 0;
   std::uint32_t loading = 0;
-  std::uint32_t backlog = 0;  // pending tasks of its queues
+  std::uint32_t backlog = 0;  // startable tasks of its queues
   ArrivalSketch arrivals;
   std::map<KindId, MeanSketch> load_times;  // learned by GPU kind
   std::uint32_t failed_loads = 0;           // in a row

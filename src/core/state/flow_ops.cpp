@@ -61,6 +61,103 @@ void find_head(const State& state, Flow& flow, Time& oldest) {
   }
 }
 
+std::uint64_t use_key(const Head& head, std::uint32_t flow) {
+  return static_cast<std::uint64_t>(head.share) * head.gpus << 32 | flow;
+}
+
+// Whether its tenant may start the flow's head.
+bool may_start(const State& state, const Flow& flow) {
+  return flow.head.slot != kNoSlot &&
+         tenant_allows(state, flow.tenant, Milli{flow.head.share * flow.head.gpus});
+}
+
+// What the flow adds to the counts of startable tasks, taken out or put in as it now says.
+void count_startable(State& state, const Flow& flow, std::uint32_t change) {
+  if (!flow.competes) return;
+  Queue& queue = state.queue(flow.queue);
+  queue.startable += change;
+  if (flow.isolated) queue.startable_isolated += change;
+  if (queue.spec.model) state.model(queue.spec.model).backlog += change;
+}
+
+void count_competing(State& state, const Flow& flow, bool more) {
+  Tenant& tenant = state.tenant(flow.tenant);
+  std::uint32_t& flows = tenant.competing[flow.tier];
+  const std::uint32_t id = flow.tenant.value;
+  if (more && flows++ == 0) {
+    state.competing[flow.tier].put(state.competing_positions[flow.tier], id, {tenant.v_us, id});
+  } else if (!more && --flows == 0) {
+    state.competing[flow.tier].erase(state.competing_positions[flow.tier], id);
+  }
+}
+
+// Where service stands in this tier: V of the last pick, or less where someone who competes has
+// received less still (the last pick may have been on a GPU that suits nobody else).
+std::int64_t level_of(State& state, std::uint8_t tier) {
+  auto& competing = state.competing[tier];
+  while (!competing.empty()) {
+    const std::uint32_t id = competing.top().handle;
+    const std::int64_t exact = state.tenants[id].v_us;
+    if (competing.top().key.v_us == exact) return std::min(exact, state.v_last_pick[tier]);
+    competing.put(state.competing_positions[tier], id, {exact, id});
+  }
+  return state.v_last_pick[tier];
+}
+
+// A tenant that wakes does not cash in the time it asked for nothing.
+void wake(State& state, const Flow& flow) {
+  Tenant& tenant = state.tenant(flow.tenant);
+  const std::int64_t level = level_of(state, flow.tier);
+  if (level <= tenant.v_us) return;
+  tenant.v_us = level;
+  refresh_led(state, flow.tenant);  // it may compete in other tiers
+}
+
+// Where the flow stands, given its head: in the competition or out of it.
+void seat(State& state, std::uint32_t id, Time oldest) {
+  Flow& flow = state.flows.flow(id);
+  Queue& queue = state.queue(flow.queue);
+  const bool competes = may_start(state, flow);
+  if (flow.competes != competes) count_competing(state, flow, competes);
+  count_startable(state, flow, 0U - flow.live);
+  flow.competes = competes;
+  flow.isolated = state.tenant(flow.tenant).spec.isolated;
+  count_startable(state, flow, flow.live);
+  if (competes) {
+    queue.oldest.put(state.oldest_positions, id, {oldest.ns, id});
+    queue.flows.put(state.flow_positions, id, state.rule->flow_key(state, flow, flow.head));
+  } else {
+    queue.oldest.erase(state.oldest_positions, id);
+    queue.flows.erase(state.flow_positions, id);
+  }
+}
+
+// The instant at which the flow's head crosses into tier 0, and whether that has come.
+void watch_tier(State& state, std::uint32_t id) {
+  Flow& flow = state.flows.flow(id);
+  if (flow.tier == 0) return;
+  const bool has_head = flow.head.slot != kNoSlot;
+  const Time crosses = has_head ? flow.head.eligible + state.policy.tier_patience : Time::never();
+  flow.crossed = has_head && crosses <= state.now;
+  const std::uint64_t order = static_cast<std::uint64_t>(flow.queue.value) << 34 |
+                              static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
+  state.timers.set(TimerKind::tier, id, order, flow.crossed ? Time::never() : crosses);
+}
+
+// Finds the head anew; returns the eligible instant of the oldest task.
+Time update_head(State& state, std::uint32_t id) {
+  Flow& flow = state.flows.flow(id);
+  Tenant& tenant = state.tenant(flow.tenant);
+  if (flow.head.slot != kNoSlot) tenant.heads_by_use.erase(use_key(flow.head, id));
+  Time oldest = Time::never();
+  find_head(state, flow, oldest);
+  if (flow.head.slot != kNoSlot && tenant.spec.max_gpus) {
+    tenant.heads_by_use.insert(use_key(flow.head, id));
+  }
+  watch_tier(state, id);
+  return oldest;
+}
+
 }  // namespace
 
 std::int64_t head_key(const State& state, const Head& head) {
@@ -95,20 +192,17 @@ bool put_in_flow(State& state, std::uint32_t slot) {
     lane.returned.insert({row.eligible, row.no, slot});
   }
   ++flow.live;
+  count_startable(state, flow, 1);
   ++state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
   ++queue.pending;
   queue.pending_work_us += row.expected_run.ns / 1000;
-  if (queue.spec.model) ++state.model(queue.spec.model).backlog;
   return !in_order || flow.live == 1 || flow.lanes.size() > 1;
 }
 
 void enter_flow(State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);
-  Tenant& tenant = state.tenant(row.tenant);
   Queue& queue = state.queue(row.queue);
-  // A tenant that wakes does not cash in the time it asked for nothing.
-  if (tenant.pending == 0) tenant.v_us = std::max(tenant.v_us, state.v_last_pick);
   if (queue.pending == 0) queue.turn = state.next_turn++;
 
   // Behind others in the only lane it changes no head; otherwise the flow competes anew.
@@ -119,7 +213,7 @@ void enter_flow(State& state, std::uint32_t slot) {
     const bool leads = state.rule->queue_key(state, queue, key) < queue.key;
     if (!queue.blocked || leads) return refresh_queue(state, row.queue);
   }
-  if (queue.pending >= queue.wake_at || state.rule->key_follows_queue) {
+  if (queue.startable >= queue.wake_at || state.rule->key_follows_queue) {
     refresh_queue(state, row.queue);
   }
 }
@@ -136,11 +230,11 @@ void leave_flow(State& state, std::uint32_t slot) {
     tidy_lane(state, lane);
   }
   --flow.live;
+  count_startable(state, flow, UINT32_MAX);
   --state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
   if (--queue.pending == 0) queue.tightest_wait = Duration::forever();
   queue.pending_work_us -= row.expected_run.ns / 1000;
-  if (queue.spec.model) --state.model(queue.spec.model).backlog;
 }
 
 bool tenant_allows(const State& state, TenantId id, Milli use) {
@@ -149,32 +243,15 @@ bool tenant_allows(const State& state, TenantId id, Milli use) {
   return !tenant.spec.max_gpus || tenant.in_use + use <= *tenant.spec.max_gpus;
 }
 
-void refresh_flow(State& state, std::uint32_t flow_id) {
-  Flow& flow = state.flows.flow(flow_id);
-  Queue& queue = state.queue(flow.queue);
-  Time oldest = Time::never();
-  find_head(state, flow, oldest);
-  if (flow.head.slot == kNoSlot) {
-    flow.crossed = false;
-    queue.flows.erase(state.flow_positions, flow_id);
-    queue.oldest.erase(state.oldest_positions, flow_id);
-    if (flow.tier > 0) state.timers.clear(TimerKind::tier, flow_id);
-    return;
-  }
-  if (flow.tier > 0) {
-    const Time crosses = flow.head.eligible + state.policy.tier_patience;
-    flow.crossed = crosses <= state.now;
-    const std::uint64_t id = static_cast<std::uint64_t>(flow.queue.value) << 34 |
-                             static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
-    state.timers.set(TimerKind::tier, flow_id, id, flow.crossed ? Time::never() : crosses);
-  }
-  queue.oldest.put(state.oldest_positions, flow_id, {oldest.ns, flow_id});
-  if (tenant_allows(state, flow.tenant, Milli{flow.head.share * flow.head.gpus})) {
-    queue.flows.put(state.flow_positions, flow_id, state.rule->flow_key(state, flow, flow.head));
-  } else {
-    queue.flows.erase(state.flow_positions, flow_id);
-  }
+void refresh_flow(State& state, std::uint32_t id) {
+  const Time oldest = update_head(state, id);
+  const Flow& flow = state.flows.flow(id);
+  const bool wakes = state.tenant(flow.tenant).competing[flow.tier] == 0 && may_start(state, flow);
+  if (wakes) wake(state, flow);
+  seat(state, id, oldest);
 }
+
+void restore_flow(State& state, std::uint32_t id) { seat(state, id, update_head(state, id)); }
 
 void prefetch_heads(const State& state, QueueId queue) {
   constexpr std::size_t kFlowsFetched = 8;
@@ -192,10 +269,21 @@ void prefetch_heads(const State& state, QueueId queue) {
 }
 
 void refresh_tenant(State& state, TenantId tenant) {
-  for (const std::uint32_t flow : state.tenant(tenant).flows) {
-    if (state.flows.flow(flow).live == 0) continue;
-    refresh_flow(state, flow);
-    refresh_queue(state, state.flows.flow(flow).queue);
+  const std::vector<std::uint32_t>& flows = state.tenant(tenant).flows;
+  for (const std::uint32_t flow : flows) {
+    if (state.flows.flow(flow).live > 0) refresh_flow(state, flow);
+  }
+  for (const std::uint32_t flow : flows) {
+    if (state.flows.flow(flow).live > 0) refresh_queue(state, state.flows.flow(flow).queue);
+  }
+}
+
+void refresh_led(State& state, TenantId tenant) {
+  std::uint32_t led = state.tenant(tenant).first_led;
+  while (led != UINT32_MAX) {
+    const std::uint32_t next = state.queues[led].led_next;
+    refresh_queue_key(state, QueueId{led});
+    led = next;
   }
 }
 
@@ -234,13 +322,7 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
     // With usage the order between a flow's own lanes moves too.
     return refresh_tenant(state, id);
   }
-  // Only where it leads does its rise change who is best.
-  std::uint32_t led = tenant.first_led;
-  while (led != UINT32_MAX) {
-    const std::uint32_t next = state.queues[led].led_next;
-    refresh_queue_key(state, QueueId{led});
-    led = next;
-  }
+  refresh_led(state, id);
 }
 
 void refund(State& state, TenantId id, std::int64_t amount_us) {
@@ -251,11 +333,26 @@ void refund(State& state, TenantId id, std::int64_t amount_us) {
 
 void change_in_use(State& state, TenantId id, Milli change) {
   Tenant& tenant = state.tenant(id);
-  const bool was_over = tenant.in_use >= tenant.spec.guaranteed_gpus;
+  const Milli before = tenant.in_use;
   tenant.in_use += change;
   ASSERT(tenant.in_use.value >= 0);
-  const bool is_over = tenant.in_use >= tenant.spec.guaranteed_gpus;
-  if (was_over != is_over || tenant.spec.max_gpus) refresh_tenant(state, id);
+  const Milli guarantee = tenant.spec.guaranteed_gpus;
+  if ((before >= guarantee) != (tenant.in_use >= guarantee)) return refresh_tenant(state, id);
+  if (!tenant.spec.max_gpus) return;
+  // Heads that use more than the lesser and at most the greater of what was and is left.
+  const auto [less, more] = std::minmax(before, tenant.in_use);
+  const std::int64_t from = std::max<std::int64_t>(0, (*tenant.spec.max_gpus - more).value + 1);
+  const std::int64_t to = (*tenant.spec.max_gpus - less).value;
+  std::vector<std::uint32_t> flows;
+  tenant.heads_by_use.visit_from(static_cast<std::uint64_t>(from) << 32, [&](std::uint64_t key) {
+    if (static_cast<std::int64_t>(key >> 32) > to) return false;
+    flows.push_back(static_cast<std::uint32_t>(key));
+    return true;
+  });
+  for (const std::uint32_t flow : flows)
+    refresh_flow(state, flow);
+  for (const std::uint32_t flow : flows)
+    refresh_queue(state, state.flows.flow(flow).queue);
 }
 
 }  // namespace berth::core

@@ -64,7 +64,9 @@ struct Flow {
   TenantId tenant;
   QueueId queue;
   std::uint8_t tier = 0;
-  bool crossed = false;  // its head waited past tier_patience: competes in tier 0
+  bool crossed = false;   // its head waited past tier_patience: competes in tier 0
+  bool competes = false;  // its tenant may start its head: it stands in the queue's heap
+  bool isolated = false;  // counted so while it competes
   std::uint32_t live = 0;
   Head head;                // brought up to date by refresh_flow
   std::vector<Lane> lanes;  // by priority descending, then cost class

@@ -23,12 +23,32 @@ void leave_indexes(State& state, GpuId id) {
   gpu.indexed = false;
 }
 
+// The sets of GPUs by usable VRAM that the GPU belongs to as it stands.
+void forget_standing(State& state, GpuId id) {
+  const std::uint64_t key = usable_key(state, id);
+  for (OrderedSet* set : {&state.usable, &state.accepting, &state.holdable})
+    set->erase(key);
+}
+
+void note_standing(State& state, GpuId id) {
+  const Gpu& gpu = state.gpu(id);
+  const std::uint64_t key = usable_key(state, id);
+  state.usable.insert(key);
+  if (!gpu.up || gpu.draining) return;
+  state.accepting.insert(key);
+  if (!gpu.held_for) state.holdable.insert(key);
+}
+
 }  // namespace
 
 FitIndex empty_fit_index(const State& state) {
   FitIndex index;
   index.keep_numbers(state.policy.packing == Packing::first_fit);
   return index;
+}
+
+Mib usable_part(const State& state, Mib vram) {
+  return Mib{vram.value * state.policy.vram_usable.value / 1000};
 }
 
 Mib free_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weights; }
@@ -109,17 +129,23 @@ void remove_residence(State& state, GpuId id, ModelId model) {
   gpu.residences.erase(at);
 }
 
+void set_usable(State& state, GpuId id, Mib usable) {
+  forget_standing(state, id);
+  state.gpu(id).usable = usable;
+  note_standing(state, id);
+}
+
 void set_gpu_flags(State& state, GpuId id, bool up, bool draining) {
-  Gpu& gpu = state.gpu(id);
-  state.gpus_accepting -= gpu.up && !gpu.draining ? 1 : 0;
-  gpu.up = up;
-  gpu.draining = draining;
-  state.gpus_accepting += gpu.up && !gpu.draining ? 1 : 0;
+  forget_standing(state, id);
+  state.gpu(id).up = up;
+  state.gpu(id).draining = draining;
+  note_standing(state, id);
 }
 
 void hold_gpu(State& state, GpuId id, QueueId queue) {
   ASSERT(!state.gpu(id).held_for);
   state.gpu(id).held_for = queue;
+  state.holdable.erase(usable_key(state, id));
   state.queue(queue).holds.push_back(id);
   state.holding.insert(queue);
   refresh_gpu(state, id);
@@ -129,6 +155,7 @@ void release_hold(State& state, GpuId id) {
   const QueueId holder = state.gpu(id).held_for;
   ASSERT(holder);
   state.gpu(id).held_for = QueueId::none();
+  note_standing(state, id);
   std::erase(state.queue(holder).holds, id);
   if (state.queue(holder).holds.empty()) state.holding.erase(holder);
   refresh_gpu(state, id);

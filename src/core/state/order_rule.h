@@ -23,12 +23,14 @@ struct OrderRule {
   // Whether ready work that can start goes before due work that needs its model loaded first.
   // `load_us`: what the load would be charged, in the unit of the tenants' counter.
   bool (*hot_first)(const OrderKey& hot, const OrderKey& cold, std::int64_t load_us);
+  // The value of a flow's key is its tenant's V: a charge raises it by as much.
+  bool value_is_v = false;
   // Heads compete per cost class, not only per priority.
-  bool lanes_by_cost;
-  // The queue key depends on how many tasks are pending or who was served last.
-  bool key_follows_queue;
+  bool lanes_by_cost = false;
+  // The queue key depends on how many tasks are startable or who was served last.
+  bool key_follows_queue = false;
   // The flow key depends on the tenant's usage window, which can shrink with time.
-  bool key_follows_usage;
+  bool key_follows_usage = false;
 };
 
 }  // namespace berth::core

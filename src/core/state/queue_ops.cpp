@@ -54,11 +54,31 @@ void settle_leader(State& state, QueueId id, OrderKey& leader_key) {
   queue.leader_slot = leader == UINT32_MAX ? kNoSlot : head;
 }
 
+// Tasks that may share the leader's batch. A gang runs alone, and an isolated tenant by itself.
+std::uint32_t fellows_of_leader(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  const Flow& leader = state.flows.flow(queue.leader_flow);
+  if (!leader.isolated) return queue.startable - queue.startable_isolated;
+  std::uint32_t own = 0;
+  for (std::uint8_t tier = 0; tier < kTiers; ++tier) {
+    const std::uint32_t flow = state.flows.find(tier, leader.tenant, id);
+    if (flow != kNoSlot && state.flows.flow(flow).competes) own += state.flows.flow(flow).live;
+  }
+  return own;
+}
+
+bool batch_is_full(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  const std::uint32_t size = queue.spec.max_batch_size;
+  if (state.flows.flow(queue.leader_flow).head.gpus > 1) return true;
+  return queue.startable >= size && fellows_of_leader(state, id) >= size;
+}
+
 // Whether a batch may start now as far as filling goes; arms the timer if it must wait.
 bool batch_is_due(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   state.timers.clear(TimerKind::fill, id.value);
-  if (queue.pending >= queue.spec.max_batch_size || queue.wait.ns <= 0) return true;
+  if (queue.wait.ns <= 0 || batch_is_full(state, id)) return true;
   const Time oldest = oldest_eligible(state, id);
   if (oldest <= queue.flushed_at) return true;
   const Time due = oldest + queue.wait;
@@ -72,7 +92,7 @@ bool queue_below_max(const Queue& queue, const Head& head) {
          queue.in_use.value + head.share * head.gpus <= queue.spec.max_gpus->value;
 }
 
-// How many tasks must be pending for another copy of the model to pay: the backlog then outlasts
+// How many tasks must be startable for another copy of the model to pay: the backlog then outlasts
 // two loads on the copies there are.
 std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
   if (model.resident == 0) return 0;
@@ -90,7 +110,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// Also says from how many pending tasks on the answer may be another.
+// Also says from how many startable tasks on the answer may be another.
 Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
   wake_at = UINT32_MAX;
   if (!queue.ready) {
@@ -108,7 +128,7 @@ Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) 
   // Resident where there is compute but too little VRAM: idle neighbours may have to go.
   const std::uint32_t pays_from = most ? 0 : copy_pays_from(queue, model);
   if (queue.declined_at == 0) wake_at = pays_from;
-  if (queue.pending < wake_at) return {};
+  if (queue.startable < wake_at) return {};
   wake_at = UINT32_MAX;
   return {Bench::cold, shape, model.spec.weights.value + head.vram};
 }
@@ -219,7 +239,7 @@ void refresh_queue(State& state, QueueId id) {
   } else {
     clear_due(state, id);
   }
-  if (queue.declined_at > 0 && (!queue.ready || queue.pending >= 2 * queue.declined_at)) {
+  if (queue.declined_at > 0 && (!queue.ready || queue.startable >= 2 * queue.declined_at)) {
     queue.declined_at = 0;
     state.declined.erase(id);
   }

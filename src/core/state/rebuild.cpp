@@ -13,10 +13,14 @@ namespace {
 
 void forget_flows(State& state) {
   state.flows = FlowTable{};
+  state.competing = {};
+  state.competing_positions = {};
   state.flow_positions = HeapPositions{};
   state.oldest_positions = HeapPositions{};
   for (Tenant& tenant : state.tenants) {
     tenant.pending = 0;
+    tenant.competing = {};
+    tenant.heads_by_use = OrderedSet{};
     tenant.flows.clear();
     tenant.first_led = UINT32_MAX;
   }
@@ -38,6 +42,8 @@ void forget_queues(State& state) {
   state.holding.clear();
   for (Queue& queue : state.queues) {
     queue.pending = 0;
+    queue.startable = 0;
+    queue.startable_isolated = 0;
     queue.pending_work_us = 0;
     queue.running = 0;
     queue.running_ends_us = 0;
@@ -54,16 +60,12 @@ void forget_queues(State& state) {
 }
 
 void forget_gpus(State& state) {
-  state.usable = OrderedSet{};
+  state.usable = state.accepting = state.holdable = OrderedSet{};
   state.free_fit = empty_fit_index(state);
   state.reclaim_fit = empty_fit_index(state);
-  state.gpus_accepting = 0;
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
-    Gpu& gpu = state.gpus[i];
-    gpu.indexed = false;
-    gpu.usable = Mib{gpu.spec.vram.value * state.policy.vram_usable.value / 1000};
-    state.usable.insert(static_cast<std::uint64_t>(gpu.usable.value) << 32 | i);
-    if (gpu.up && !gpu.draining) ++state.gpus_accepting;
+    state.gpus[i].indexed = false;
+    set_usable(state, GpuId{i}, usable_part(state, state.gpus[i].spec.vram));
   }
 }
 
@@ -88,7 +90,7 @@ void fill_flows(State& state) {
   for (const std::uint32_t slot : pending)
     put_in_flow(state, slot);
   for (std::uint32_t flow = 0; flow < state.flows.size(); ++flow)
-    refresh_flow(state, flow);
+    restore_flow(state, flow);
 }
 
 void set_timers(State& state) {

@@ -12,6 +12,7 @@
 // Only the primitives below write to it; stages read it and emit actions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -41,6 +42,20 @@ struct Signal {
   std::vector<TaskNo> waiters;
 };
 
+// What a lease means to one tenant: charged GPU-microseconds and its part of the slices.
+struct TenantShare {
+  TenantId tenant;
+  std::int64_t charge_us = 0;
+  Milli use;
+};
+
+// A tenant's place among those that compete: by V, then by number.
+struct TenantKey {
+  std::int64_t v_us = 0;
+  std::uint32_t tenant = 0;
+  constexpr auto operator<=>(const TenantKey&) const = default;
+};
+
 struct State {
   Time now{0};
   PolicySpec policy;
@@ -66,7 +81,7 @@ struct State {
   // Inside one workflow a task may wait for a later one that has no row yet.
   std::map<TaskNo, std::vector<TaskNo>> early_waiters;
 
-  std::int64_t v_last_pick = 0;
+  std::array<std::int64_t, kTiers> v_last_pick{};  // by tier: V of the leader picked last
   std::int64_t next_turn = 0;
   QueueId last_served;
 
@@ -75,10 +90,14 @@ struct State {
   std::vector<TaskSpec> submitted;
 
   // Indexes.
-  std::int64_t gpus_accepting = 0;  // up and not draining
-  OrderedSet usable;                // usable MiB << 32 | gpu, of every GPU there is
-  FitIndex free_fit;                // by free VRAM
-  FitIndex reclaim_fit;             // by free VRAM plus that of models no batch uses
+  OrderedSet usable;     // usable_key of every GPU there is
+  OrderedSet accepting;  // of those that are up and not draining
+  OrderedSet holdable;   // of those accepting ones that are held for nobody
+  FitIndex free_fit;     // by free VRAM
+  FitIndex reclaim_fit;  // by free VRAM plus that of models no batch uses
+  // By tier: tenants that compete there, by V; stored keys are lower bounds.
+  std::array<IndexedHeap<TenantKey>, kTiers> competing;
+  std::array<HeapPositions, kTiers> competing_positions;
   HeapPositions flow_positions;
   HeapPositions oldest_positions;
   HeapPositions turn_positions;
@@ -92,7 +111,7 @@ struct State {
   std::set<QueueId> holding;
   Timers timers;
   // Memory to reuse; holds nothing between steps.
-  std::vector<std::pair<TenantId, std::int64_t>> charge_scratch;
+  std::vector<TenantShare> share_scratch;
   std::vector<std::uint32_t> flow_scratch;
   // Work was left by a count limit at this instant; it continues there.
   Time continue_at = Time::never();
@@ -129,14 +148,22 @@ void leave_flow(State& state, std::uint32_t slot);
 // Whether the tenant may start this much now (not paused, below its maximum).
 bool tenant_allows(const State& state, TenantId tenant, Milli use);
 
+// Brings the flow's head and its part in the competition up to date. A tenant that competes for
+// nothing in this tier wakes by it: its V is lifted to where service stands there.
 void refresh_flow(State& state, std::uint32_t flow);
+// The same for a flow that is only being indexed again: nobody wakes.
+void restore_flow(State& state, std::uint32_t flow);
 // A hint that the next batch of this queue will be built soon: fetches its flows' first tasks.
 void prefetch_heads(const State& state, QueueId queue);
 // For changes that touch all of a tenant's flows: pause, limits, guarantee, weight, usage.
 void refresh_tenant(State& state, TenantId tenant);
+// The queues whose best flow is the tenant's, after its V rose: only there can that change who is
+// best.
+void refresh_led(State& state, TenantId tenant);
 // Charges the tenant's counter and refreshes the queues it leads.
 void charge(State& state, TenantId tenant, std::int64_t amount_us);
 void refund(State& state, TenantId tenant, std::int64_t amount_us);
+// Refreshes those flows whose head this lets start or keeps from it.
 void change_in_use(State& state, TenantId tenant, Milli change);
 // Drops the buckets of the usage window that have become too old.
 void roll_usage(State& state, TenantId tenant);
@@ -179,7 +206,18 @@ void remove_residence(State& state, GpuId gpu, ModelId model);
 // evicted when no work waits for it then. Other looks, which may come early, change nothing.
 Duration keep_alive_step(const Model& model);
 void arm_keep_alive(State& state, GpuId gpu);
-// Up or lost, draining or not. Counts; does not refresh.
+// GPUs sort by usable VRAM, then by number.
+inline std::uint64_t usable_key(Mib usable, GpuId gpu) {
+  return static_cast<std::uint64_t>(usable.value) << 32 | gpu.value;
+}
+inline std::uint64_t usable_key(const State& state, GpuId gpu) {
+  return usable_key(state.gpu(gpu).usable, gpu);
+}
+// The part of a GPU's VRAM that the policy lets be promised.
+Mib usable_part(const State& state, Mib vram);
+// Sets how much of the GPU may be promised. Indexes it; does not refresh.
+void set_usable(State& state, GpuId gpu, Mib usable);
+// Up or lost, draining or not. Indexes it; does not refresh.
 void set_gpu_flags(State& state, GpuId gpu, bool up, bool draining);
 void hold_gpu(State& state, GpuId gpu, QueueId queue);
 void release_hold(State& state, GpuId gpu);

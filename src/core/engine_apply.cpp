@@ -69,10 +69,7 @@ void put_queue(State& state, const PutQueue& put) {
     model.queues.insert(std::lower_bound(model.queues.begin(), model.queues.end(), put.queue),
                         put.queue);
   }
-  std::vector<std::uint32_t> flows;  // what the queue declares may be part of their keys
-  for (const auto& entry : queue.flows.entries())
-    flows.push_back(entry.handle);
-  for (const std::uint32_t flow : flows)
+  for (const std::uint32_t flow : queue.members)  // what it declares may be part of their keys
     refresh_flow(state, flow);
   update_batch_wait(state, put.queue);
   refresh_queue(state, put.queue);

@@ -48,6 +48,19 @@ Choice best_cold(const State& state) {
   return best;
 }
 
+// The best queue without a model that could start if idle models made room.
+Choice best_kept_out(const State& state) {
+  Choice best;
+  for (const auto& [shape, queues] : state.shapes) {
+    if (queues.empty()) continue;
+    const auto most = shape.gpus == 1 ? state.reclaim_fit.most(Milli{shape.share},
+                                                               state.policy.gpu_load_threshold)
+                                      : state.reclaim_fit.most_for(shape.gpus);
+    if (most) keep_better(best, queues.best(most->value));
+  }
+  return best;
+}
+
 bool start(const State& state, QueueId queue, Actions& out) {
   const Placement placement = place_head(state, queue);
   if (!placement) return false;
@@ -63,22 +76,53 @@ void carry_out(const State& state, const LoadPlan& plan, ModelId model, Actions&
       LoadModel{plan.gpu, model, predict_load(state.model(model), state.gpu(plan.gpu).spec.kind)});
 }
 
+void carry_out(const RoomPlan& plan, Actions& out) {
+  for (const RoomPlan::Eviction& eviction : plan.evictions)
+    out.push_back(EvictModel{eviction.gpu, eviction.model});
+}
+
+// The queue steps aside. Patience counts from the first time.
+void decline(const State& state, QueueId queue, Reason reason, Actions& out) {
+  const Time due = std::min(state.queue(queue).due, state.now + state.policy.patience);
+  if (reason.at != Time::never()) reason.at = due;
+  out.push_back(QueuePassedOver{queue, due, reason});
+}
+
 // Loads the queue's model; if that is not worth it now, says so, and the queue steps aside.
 void load_or_decline(const State& state, QueueId queue, Actions& out) {
   const LoadPlan plan = plan_load(state, queue, false);
   if (plan) {
     carry_out(state, plan, state.queue(queue).spec.model, out);
   } else {
-    // Patience counts from the first time.
-    const Time due = std::min(state.queue(queue).due, state.now + state.policy.patience);
-    Reason reason = plan.reason;
-    if (reason.at != Time::never()) reason.at = due;
-    out.push_back(QueuePassedOver{queue, due, reason});
+    decline(state, queue, plan.reason, out);
   }
+}
+
+// Work without a model that comes before what can start, but for idle models: those that nobody
+// needs make room at once, others when its patience is over.
+bool make_room(const State& state, const Choice& hot, Actions& out) {
+  const Choice kept_out = best_kept_out(state);
+  if (!kept_out || (hot && !(kept_out->key < hot->key))) return false;
+  const RoomPlan plan = plan_room(state, kept_out->queue, false);
+  if (plan && plan.lost.ns == 0) {
+    carry_out(plan, out);
+    return true;
+  }
+  if (state.queue(kept_out->queue).due != Time::never()) return false;
+  const std::uint64_t gpu = plan ? plan.evictions.front().gpu.value : Reason::kNoSubject;
+  decline(state, kept_out->queue, {ReasonCode::models_in_the_way, plan.lost.ns, 0, gpu, state.now},
+          out);
+  return true;
 }
 
 bool load_overdue(const State& state, QueueId queue, Actions& out) {
   const ModelId model = state.queue(queue).spec.model;
+  if (!model) {
+    if (const RoomPlan room = plan_room(state, queue, true)) {
+      carry_out(room, out);
+      return true;
+    }
+  }
   LoadPlan plan = model ? plan_load(state, queue, true) : LoadPlan{};
   for (const GpuId held : state.queue(queue).holds) {
     if (!plan) plan = plan_load_on(state, queue, held);
@@ -87,9 +131,9 @@ bool load_overdue(const State& state, QueueId queue, Actions& out) {
   return static_cast<bool>(plan);
 }
 
-// Among the holders that fell due later than this queue, the latest whose GPU would do gives way.
-bool take_hold_from_later(const State& state, QueueId id, Actions& out) {
-  const Mib need = largest_need(state, id);
+// Among the holders that fell due later than this queue, the latest with a GPU of this size gives
+// way.
+bool take_hold_from_later(const State& state, QueueId id, Mib need, Actions& out) {
   std::pair<Time, QueueId> latest{state.queue(id).due, id};
   GpuId taken;
   for (const QueueId holder : state.holding) {
@@ -111,7 +155,11 @@ bool hold_for(const State& state, QueueId id, Actions& out) {
   if (queue.holds.size() >= wanted || !enough_gpus_accept(state, id)) return false;
   const bool may_hold = !queue.holds.empty() || state.holding.size() < state.policy.max_holds;
   const GpuId gpu = may_hold ? gpu_to_hold(state, id) : GpuId::none();
-  if (!gpu) return take_hold_from_later(state, id, out);
+  if (!gpu) {
+    // As a holder too many it needs another's place, whatever GPUs that one has.
+    const Mib need = may_hold ? largest_need(state, id) : Mib{0};
+    return take_hold_from_later(state, id, need, out);
+  }
   out.push_back(HoldGpu{gpu, id});
   return true;
 }
@@ -158,6 +206,7 @@ bool next_decision(const State& state, Actions& out) {
   if (!state.holding.empty() && release_stale_hold(state, out)) return true;
   if (!state.overdue.empty() && serve_overdue(state, out)) return true;
   const Choice hot = best_startable(state);
+  if (make_room(state, hot, out)) return true;
   if (const Choice cold = best_cold(state)) {
     const bool hot_goes_first =
         hot && state.rule->hot_first(hot->key, cold->key, load_charge(state, cold->queue));

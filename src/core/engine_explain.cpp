@@ -160,6 +160,9 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
                                 static_cast<std::int64_t>(out.ahead_in_flow)));
   }
   if (out.binding.empty() || (first && queue.ready)) {
+    // Whoever starts next; where nobody does, who leads the queue.
+    const bool led_by_another = queue.leader_slot != kNoSlot && queue.leader_slot != slot;
+    if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;
     out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
   }
   if (queue.paused || tenant.paused) out.expected_start.reset();  // nobody knows for how long

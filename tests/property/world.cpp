@@ -5,6 +5,8 @@
 #include <ostream>
 #include <utility>
 
+#include "core/state/state.h"
+
 namespace berth::property {
 namespace {
 
@@ -50,6 +52,64 @@ void World::run() {
     now_ = now_ + gap_of(command.gap);
     carry_out(command);
   }
+}
+
+void World::heal() {
+  const core::State& state = engine_.state();
+  core::PolicySpec policy = state.policy;
+  policy.vram_usable = Milli{1000};
+  feed(core::SetPolicy{policy});
+  for (std::uint32_t i = 0; i < models_; ++i) {
+    core::ModelSpec spec = state.models[i].spec;
+    spec.weights = Mib{kGib};
+    feed(core::PutModel{ModelId{i}, spec});
+  }
+  for (std::uint32_t i = 0; i < gpus_; ++i) {
+    feed(core::GpuReturned{GpuId{i}});
+    // Those that were loaded with other weights are loaded anew.
+    for (std::uint32_t model = 0; model < models_; ++model)
+      feed(core::ModelUnloaded{GpuId{i}, ModelId{model}});
+    feed(core::DrainGpu{GpuId{i}, false});
+    feed(core::GpuUtilisation{GpuId{i}, Milli{0}});
+  }
+  for (std::uint32_t i = 0; i < tenants_; ++i) {
+    core::TenantSpec spec = state.tenants[i].spec;
+    spec.max_gpus.reset();
+    feed(core::PutTenant{TenantId{i}, spec});
+    feed(core::PauseTenant{TenantId{i}, false});
+  }
+  for (std::uint32_t i = 0; i < queues_; ++i) {
+    core::QueueSpec spec = state.queues[i].spec;
+    spec.max_gpus.reset();
+    feed(core::PutQueue{QueueId{i}, spec});
+    feed(core::PauseQueue{QueueId{i}, false});
+  }
+  for (std::uint32_t i = 0; i < 4; ++i)
+    feed(core::ResolveSignal{SignalId{i}});
+  for (std::uint64_t no = 0; no < next_task_; ++no) {
+    if (engine_.explain(TaskNo{no})) feed(core::Release{TaskNo{no}});
+  }
+}
+
+bool World::settle_once() {
+  const std::vector<OpenLease> open = open_;
+  const std::vector<ModelReport> reports = std::exchange(model_reports_, {});
+  for (const ModelReport& report : reports) {
+    if (report.load) {
+      feed(core::ModelLoaded{report.gpu, report.model, true, milliseconds(100)});
+    } else {
+      feed(core::ModelUnloaded{report.gpu, report.model});
+    }
+  }
+  for (const OpenLease& lease : open)
+    feed(core::LeaseEnded{lease.id, {}});
+  const Time wakeup = engine_.next_wakeup();
+  const bool is_near = wakeup < now_ + minutes(24 * 60);
+  if (is_near) {
+    now_ = std::max(now_, wakeup);
+    feed(core::Tick{});
+  }
+  return is_near || !reports.empty() || !open.empty();
 }
 
 void World::feed(core::EventBody body) {

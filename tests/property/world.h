@@ -80,6 +80,11 @@ class World {
 
   // Sends the configuration, then every command.
   void run();
+  // Everything that failed, was paused, held or limited is set right: nothing hinders any more.
+  void heal();
+  // Agents answer all they were asked, and well; time goes on to the next wake-up. False: there is
+  // nothing to answer, and no wake-up is near.
+  bool settle_once();
 
   core::Engine& engine() { return engine_; }
   const std::vector<Step>& steps() const { return steps_; }

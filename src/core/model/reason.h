@@ -59,6 +59,8 @@ namespace berth::core {
   X(model_loading, false, "", "gpu", "the model is being loaded")                                 \
   X(model_busy, false, "MiB", "gpu", "every GPU that holds the model is in use")                  \
   X(model_not_loaded, false, "MiB", "gpu", "no GPU has room to load the model")                   \
+  X(models_in_the_way, false, "ns", "gpu",                                                        \
+    "idle models for which work is predicted have the VRAM")                                      \
   X(load_not_worth, false, "ns", "gpu", "loading the model now would cost more than it brings")   \
   X(load_failed, false, "loads", "gpu", "the model failed to load; it is tried again later")      \
   X(gpu_held, false, "", "gpu", "the free GPUs are held for overdue work")                        \

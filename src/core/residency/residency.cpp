@@ -162,6 +162,32 @@ LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
   return {gpu, std::move(victims.models), loads, {}};
 }
 
+RoomPlan plan_room(const State& state, QueueId id, bool forced) {
+  const TaskRow& head = state.tasks.row(state.queue(id).leader_slot);
+  const Mib need{head.vram};
+  std::vector<GpuId> gpus;
+  if (head.gpus > 1) {
+    const auto most = state.reclaim_fit.most_for(head.gpus);
+    if (most && *most >= need) gpus = state.reclaim_fit.take_idle(head.gpus, need);
+  } else {
+    Best best;
+    for (const GpuId gpu : state.reclaim_fit.candidates(
+             need, Milli{head.share}, state.policy.gpu_load_threshold, kGpusTried)) {
+      best.consider(gpu, false, choose_victims(state, gpu, need, ModelId::none(), forced));
+    }
+    if (best.plan) gpus.push_back(best.plan.gpu);
+  }
+  RoomPlan plan;
+  for (const GpuId gpu : gpus) {
+    const Victims victims = choose_victims(state, gpu, need, ModelId::none(), forced);
+    if (!victims.enough) return {};
+    plan.lost = plan.lost + victims.value;
+    for (const ModelId model : victims.models)
+      plan.evictions.push_back({gpu, model});
+  }
+  return plan;
+}
+
 std::int64_t load_charge(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);

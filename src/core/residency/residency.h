@@ -27,9 +27,21 @@ struct LoadPlan {
 
 // Where to make room for the head of this queue. `forced`: the queue is overdue.
 LoadPlan plan_load(const State& state, QueueId queue, bool forced);
-// The same on one given GPU, which is held for the queue; also for a queue without a model, whose
-// head idle models may keep out.
+// The same on one given GPU, which is held for the queue; also for a queue without a model.
 LoadPlan plan_load_on(const State& state, QueueId queue, GpuId gpu);
+
+// Where idle models keep out the head of a queue without a model, on as many GPUs as it asks for:
+// which of them would make room.
+struct RoomPlan {
+  struct Eviction {
+    GpuId gpu;
+    ModelId model;
+  };
+  std::vector<Eviction> evictions;  // empty: no
+  Duration lost{0};                 // work predicted for them, at most their reload each
+  explicit operator bool() const { return !evictions.empty(); }
+};
+RoomPlan plan_room(const State& state, QueueId queue, bool forced);
 
 // What the load would be charged, in the unit of the tenants' counter of the queue's leader.
 std::int64_t load_charge(const State& state, QueueId queue);
@@ -39,7 +51,8 @@ void evict(State& state, const EvictModel& eviction);
 // Reports of agents. A model may also appear or vanish unasked.
 void finish_load(State& state, const ModelLoaded& loaded);
 void note_unloaded(State& state, const ModelUnloaded& unloaded);
-// The queue's load was found not worth it; it is asked again when due or when it has doubled.
+// The queue's load, or the room it needs, was found not worth it; it is asked again when due or
+// when it has doubled.
 void decline_load(State& state, const QueuePassedOver& passed);
 // Models of this GPU whose keep-alive has passed with no work waiting.
 std::vector<ModelId> idle_too_long(const State& state, GpuId gpu);

@@ -200,8 +200,17 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
 
 void check_lists(const State& state, Findings& findings) {
   std::map<TenantId, std::vector<std::uint32_t>> by_tenant;
+  std::map<QueueId, std::vector<std::uint32_t>> by_queue;
   for (std::uint32_t id = 0; id < state.flows.size(); ++id) {
-    if (!state.flows.flow(id).lanes.empty()) by_tenant[state.flows.flow(id).tenant].push_back(id);
+    if (state.flows.flow(id).lanes.empty()) continue;
+    by_tenant[state.flows.flow(id).tenant].push_back(id);
+    by_queue[state.flows.flow(id).queue].push_back(id);
+  }
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    std::vector<std::uint32_t> listed = state.queues[i].members;
+    std::sort(listed.begin(), listed.end());
+    findings.must(listed == by_queue[QueueId{i}], "queue ", i, " lists ", listed.size(),
+                  " flows, derived ", by_queue[QueueId{i}].size(), ", or others");
   }
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
     std::vector<std::uint32_t> listed = state.tenants[i].flows;

@@ -240,6 +240,7 @@ MUTATION(LeaderSlot, s.queue(kPlain).leader_slot += 1)
 MUTATION(LedList, s.tenants[0].first_led = s.tenants[1].first_led = UINT32_MAX;
          s.tenants[2].first_led = UINT32_MAX)
 MUTATION(TenantFlows, s.tenants[0].flows.pop_back())
+MUTATION(QueueMembers, s.queue(kPlain).members.pop_back())
 
 // Readiness, bench, turn, patience.
 MUTATION(Ready, s.queue(kFilling).ready = true)

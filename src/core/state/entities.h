@@ -103,6 +103,7 @@ struct Queue {
   // Counters for people.
   std::uint64_t batches = 0;
   // Index. The flow heaps hold lower bounds below the top; the top is exact.
+  std::vector<std::uint32_t> members;  // every flow it has had
   IndexedHeap<OrderKey> flows;
   IndexedHeap<Oldest> oldest;
   std::uint32_t leader_flow = UINT32_MAX;  // best flow; none: nothing may start

@@ -176,6 +176,7 @@ bool put_in_flow(State& state, std::uint32_t slot) {
     row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue);
     if (state.flows.flow(row.flow).lanes.empty()) {
       state.tenant(row.tenant).flows.push_back(row.flow);
+      state.queue(row.queue).members.push_back(row.flow);
     }
   }
   Flow& flow = state.flows.flow(row.flow);

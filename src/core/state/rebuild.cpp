@@ -47,6 +47,7 @@ void forget_queues(State& state) {
     queue.pending_work_us = 0;
     queue.running = 0;
     queue.running_ends_us = 0;
+    queue.members.clear();
     queue.flows = {};
     queue.oldest = {};
     queue.leader_flow = queue.leader_slot = UINT32_MAX;

@@ -57,6 +57,7 @@ void put_queue(State& state, const PutQueue& put) {
   ASSERT(!put.spec.model || state.has(put.spec.model));
   ASSERT(put.spec.max_batch_size >= 1);
   Queue& queue = state.queue(put.queue);
+  if (queue.spec.model != put.spec.model) clear_copy(state, put.queue);
   if (queue.spec.model) {
     Model& old = state.model(queue.spec.model);
     old.backlog -= queue.startable;
@@ -160,6 +161,9 @@ void apply_quiet_timer(State& state, const DueTimer& timer) {
       refresh_queue(state, id);
       break;
     }
+    case TimerKind::copy:
+      consider_copy(state, QueueId{timer.handle});
+      break;
     case TimerKind::tier:
       refresh_flow(state, timer.handle);
       refresh_queue(state, state.flows.flow(timer.handle).queue);

@@ -23,18 +23,18 @@ namespace {
 [[maybe_unused]] bool name_all(const core::Queue& queue) {
   const auto& [spec, paused, pending, startable, startable_isolated, pending_work_us, in_use,
                running, running_ends_us, flushed_at, turn, batch_time, arrivals, wait,
-               tightest_wait, due, overdue, declined_at, declined, holds, batches, members, flows,
-               oldest, leader_flow, leader_slot, led_prev, led_next, ready, blocked, wake_at, key,
-               bench, bench_shape, bench_need] = queue;
+               tightest_wait, due, overdue, declined_at, declined, holds, copy_at, wants_copy,
+               batches, members, flows, oldest, leader_flow, leader_slot, led_prev, led_next, ready,
+               blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
   // Derived: pending, startable, startable_isolated, pending_work_us, in_use, running,
   // running_ends_us, and all from members on.
   return paused;
 }
 
 [[maybe_unused]] bool name_all(const core::Model& model) {
-  const auto& [spec, queues, fit, resident, loading, backlog, arrivals, load_times, failed_loads,
-               loads, evictions, resident_time, computing_time] = model;
-  // Derived: queues, fit, resident, loading, backlog.
+  const auto& [spec, queues, fit, gpus, resident, resident_open, loading, backlog, arrivals,
+               load_times, failed_loads, loads, evictions, resident_time, computing_time] = model;
+  // Derived: queues, fit, gpus, resident, resident_open, loading, backlog.
   return loads == evictions;
 }
 

@@ -124,6 +124,12 @@ struct DeclinedRecord {
 };
 BERTH_FIELDS(DeclinedRecord, at, reason);
 
+struct CopyRecord {
+  Time at;
+  bool wanted = false;
+};
+BERTH_FIELDS(CopyRecord, at, wanted);
+
 struct QueueRecord {
   core::QueueSpec spec;
   bool paused = false;
@@ -136,10 +142,11 @@ struct QueueRecord {
   std::optional<PatienceRecord> patience;
   std::optional<DeclinedRecord> declined;
   std::vector<GpuId> holds;  // in the order they were taken
+  std::optional<CopyRecord> copy;
   std::uint64_t batches = 0;
 };
 BERTH_FIELDS(QueueRecord, spec, paused, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
-             patience, declined, holds, batches);
+             patience, declined, holds, copy, batches);
 
 // ---- Tasks and leases: by number, ascending -----------------------------------------------------
 

@@ -239,6 +239,8 @@ void Restorer::take(QueueRecord& record) {
   require(
       !record.patience || (record.patience->due.ns >= 0 && record.patience->due != Time::never()),
       "an instant for due");
+  require(!record.copy || (record.copy->at.ns >= 0 && record.copy->at != Time::never()),
+          "an instant for a copy");
   require(!record.declined || record.declined->at >= 1, "a load declined with work waiting");
   if (!in_.ok()) return;
 
@@ -256,6 +258,10 @@ void Restorer::take(QueueRecord& record) {
   if (record.patience) {
     queue.due = record.patience->due;
     queue.overdue = record.patience->overdue;
+  }
+  if (record.copy) {
+    queue.copy_at = record.copy->at;
+    queue.wants_copy = record.copy->wanted;
   }
   if (record.declined) {
     queue.declined_at = record.declined->at;
@@ -291,6 +297,9 @@ void finish_round(State& state, const EngineRecord& engine, std::vector<core::Qu
         state.timers.set(core::TimerKind::patience, i, i, queue.due);
       }
     }
+    queue.copy_at = before[i].copy_at;
+    queue.wants_copy = before[i].wants_copy;
+    state.timers.set(core::TimerKind::copy, i, i, queue.wants_copy ? Time::never() : queue.copy_at);
     if (queue.declined_at == 0 && before[i].declined_at > 0) {
       queue.declined_at = before[i].declined_at;
       state.declined.insert(id);

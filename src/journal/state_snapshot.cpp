@@ -122,8 +122,10 @@ QueueRecord queue_record(const core::Queue& queue) {
                      .patience = {},
                      .declined = {},
                      .holds = queue.holds,
+                     .copy = {},
                      .batches = queue.batches};
   if (queue.due != Time::never()) record.patience = {queue.due, queue.overdue};
+  if (queue.copy_at != Time::never()) record.copy = {queue.copy_at, queue.wants_copy};
   // The last reason is kept after it has ceased to bind; then nobody reads it.
   if (queue.declined_at > 0) record.declined = {queue.declined_at, queue.declined};
   return record;

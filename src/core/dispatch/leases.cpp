@@ -139,6 +139,7 @@ void start_batch(State& state, const BatchStarted& batch) {
   state.v_last_pick[leader.tier] = state.tenant(leader.tenant).v_us;
   note_passed_over(state, batch.queue);
   clear_due(state, batch.queue);
+  clear_copy(state, batch.queue);
 
   ASSERT(batch.lease.value == state.next_lease);
   ++state.next_lease;

@@ -74,7 +74,7 @@ Placement place_with_model(const State& state, const TaskRow& task, ModelId id) 
   if (state.accepting.empty()) {
     return {{}, {ReasonCode::no_gpu_up, 1, 0, Reason::kNoSubject, Time::never()}};
   }
-  if (model.resident == 0) {
+  if (model.resident_open == 0) {
     const std::int64_t need = model.spec.weights.value + task.vram;
     const auto most = state.reclaim_fit.most(Milli{task.share}, state.policy.gpu_load_threshold);
     return {{},

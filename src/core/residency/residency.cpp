@@ -9,6 +9,7 @@ namespace berth::core {
 namespace {
 
 constexpr std::size_t kGpusTried = 8;
+constexpr std::size_t kCopiesLookedAt = 64;
 
 struct Victims {
   bool enough = false;
@@ -134,6 +135,17 @@ LoadPlan plan_load_for(const State& state, QueueId id, Mib room, bool forced) {
           true,
           {ReasonCode::load_not_worth, price.ns, worth.ns, gpu.value,
            state.now + state.policy.patience}};
+}
+
+// When the first batch on this GPU is expected to end.
+Time first_end(const State& state, const Gpu& gpu) {
+  if (gpu.leases.empty()) return free_vram(gpu).value >= 0 ? state.now : Time::never();
+  Time first = Time::never();
+  for (const std::uint32_t slot : gpu.leases) {
+    const Lease& lease = state.leases[slot];
+    first = std::min(first, lease.started + lease.expected);
+  }
+  return first;
 }
 
 }  // namespace
@@ -264,6 +276,26 @@ void decline_load(State& state, const QueuePassedOver& passed) {
     state.timers.set(TimerKind::patience, passed.queue.value, passed.queue.value, passed.due);
   }
   refresh_queue(state, passed.queue);
+}
+
+void consider_copy(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  const Model& model = state.model(queue.spec.model);
+  const Duration load = model.spec.load_time;
+  Time frees = Time::never();
+  std::size_t looks = kCopiesLookedAt;
+  for (const GpuId gpu : model.gpus) {
+    if (is_open(state.gpu(gpu))) frees = std::min(frees, first_end(state, state.gpu(gpu)));
+    if (--looks == 0) break;
+  }
+  const bool comes_too_late = frees > state.now + load;
+  const bool did_not_come = frees + load <= state.now;
+  queue.wants_copy = comes_too_late || did_not_come;
+  if (!queue.wants_copy) {
+    queue.copy_at = frees + load;
+    state.timers.set(TimerKind::copy, id.value, id.value, queue.copy_at);
+  }
+  refresh_queue(state, id);
 }
 
 std::vector<ModelId> idle_too_long(const State& state, GpuId id) {

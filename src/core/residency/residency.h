@@ -7,6 +7,12 @@
 // than it destroys. Where the model is resident but idle neighbours take the VRAM its next batch
 // needs, evicting them is all there is to do. Work inspected per decision is bounded: kGpusTried
 // candidates.
+//
+// Another copy of a model is considered when no copy stands where work may start at all (on a GPU
+// that is up, accepting and held for nobody); when the backlog outlasts two loads on the copies
+// that do; and when a queue has found all of them busy for as long as a load takes and none is
+// expected to be free before a load would be done. So waiting never costs much more than the load
+// it saves, and nobody has to be passed over for it.
 #pragma once
 
 #include <vector>
@@ -54,6 +60,9 @@ void note_unloaded(State& state, const ModelUnloaded& unloaded);
 // The queue's load, or the room it needs, was found not worth it; it is asked again when due or
 // when it has doubled.
 void decline_load(State& state, const QueuePassedOver& passed);
+// Every copy has been busy for as long as a load takes: the queue asks for another, or, where one
+// is expected to be free sooner than a load would be done, again when that has proved wrong.
+void consider_copy(State& state, QueueId queue);
 // Models of this GPU whose keep-alive has passed with no work waiting.
 std::vector<ModelId> idle_too_long(const State& state, GpuId gpu);
 

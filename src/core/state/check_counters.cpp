@@ -130,13 +130,22 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
     findings.must(model.queues == queues[ModelId{i}], "model ", i, " lists ", model.queues.size(),
                   " queues, derived ", queues[ModelId{i}].size(), ", or another order");
     std::uint32_t resident = 0;
+    std::uint32_t open = 0;
     std::uint32_t loading = 0;
-    for (const Gpu& gpu : state.gpus) {
+    std::vector<GpuId> where;
+    for (std::uint32_t gpu_no = 0; gpu_no < state.gpus.size(); ++gpu_no) {
+      const Gpu& gpu = state.gpus[gpu_no];
       for (const Residence& residence : gpu.residences) {
-        if (residence.model == ModelId{i}) ++(residence.loading ? loading : resident);
+        if (residence.model != ModelId{i}) continue;
+        where.push_back(GpuId{gpu_no});
+        ++(residence.loading ? loading : resident);
+        if (!residence.loading && gpu.up && !gpu.draining && !gpu.held_for) ++open;
       }
     }
     findings.same(model.resident, resident, "residences of model ", i);
+    findings.same(model.resident_open, open, "open residences of model ", i);
+    findings.must(model.gpus == where, "model ", i, " lists ", model.gpus.size(), " GPUs, derived ",
+                  where.size(), ", or others");
     findings.same(model.loading, loading, "loads under way of model ", i);
   }
 }

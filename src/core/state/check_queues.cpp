@@ -129,12 +129,12 @@ bool head_fits_hot(const State& state, const Queue& queue, const Head& head) {
 
 // Whether the work that waits would keep the copies there are busy for longer than two loads.
 bool wants_copy(const Queue& queue, const Model& model) {
-  if (model.resident == 0) return true;
+  if (model.resident_open == 0 || queue.wants_copy) return true;
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
   if (each.ns <= 0) return false;
   const std::int64_t loads_worth = 2 * model.spec.load_time.ns / each.ns;
-  return queue.startable >= (loads_worth * model.resident + 1) * size;
+  return queue.startable >= (loads_worth * model.resident_open + 1) * size;
 }
 
 // Some GPU that holds the model would take the head's share, had it the VRAM.
@@ -283,6 +283,23 @@ void check_patience(const State& state, Findings& findings) {
   }
 }
 
+void check_copies(const State& state, Findings& findings) {
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    const Queue& queue = state.queues[i];
+    const bool waits = queue.copy_at != Time::never();
+    findings.must(waits || !queue.wants_copy, "queue ", i, " wants a copy and never waited");
+    findings.same(state.timers.due_of(TimerKind::copy, i),
+                  queue.wants_copy ? Time::never() : queue.copy_at, "copy timer of queue ", i);
+    const bool may_wait =
+        queue.ready && queue.spec.model && state.model(queue.spec.model).loading == 0;
+    findings.must(may_wait || !waits, "queue ", i, " waits for a copy until ", queue.copy_at);
+    const bool is_stuck = may_wait && queue.bench == Bench::none && queue.declined_at == 0;
+    if (!is_stuck || waits) continue;
+    const Duration load = state.model(queue.spec.model).spec.load_time;
+    findings.must(state.now + load == Time::never(), "queue ", i, " is stuck without an end");
+  }
+}
+
 // The lists of queues by the tenant of their leader.
 void check_led(const State& state, Findings& findings) {
   std::map<TenantId, std::set<std::uint32_t>> led;
@@ -316,6 +333,7 @@ void check_queues(const State& state, Findings& findings) {
   check_benches(state, findings);
   check_turn(state, findings);
   check_patience(state, findings);
+  check_copies(state, findings);
   check_led(state, findings);
 }
 

@@ -176,6 +176,8 @@ MUTATION(QueueWork, s.queue(kPlain).pending_work_us -= 1)
 MUTATION(QueueInUse, s.queue(kPlain).in_use -= Milli{1})
 MUTATION(ModelBacklog, ++s.models[1].backlog)
 MUTATION(ModelResident, --s.models[0].resident)
+MUTATION(ModelResidentOpen, ++s.models[0].resident_open)
+MUTATION(ModelGpus, s.models[0].gpus.clear())
 MUTATION(ModelQueues, s.models[0].queues.clear())
 MUTATION(GpuLeased, s.gpus[0].leased += Mib{1})
 MUTATION(GpuWeights, s.gpus[0].weights -= Mib{1})
@@ -259,6 +261,11 @@ MUTATION(BenchKey, {
   s.shapes[queue.bench_shape].insert(s.bench_positions, kPlain, queue.bench_need, {});
 })
 MUTATION(TurnLost, s.turn.erase(s.turn_positions, s.turn.top().handle))
+MUTATION(CopyWithoutTimer, {
+  const QueueId queue = find_queue([](const Queue& q) { return q.copy_at == Time::never(); });
+  s.queue(queue).copy_at = seconds_at(100);
+})
+MUTATION(CopyNeverWaitedFor, s.queue(kPlain).wants_copy = true)
 MUTATION(DueWithoutTimer, {
   const QueueId queue = find_queue([](const Queue& q) { return q.due == Time::never(); });
   s.queue(queue).due = seconds_at(100);

@@ -119,6 +119,8 @@ void check_timers(const State& state, Findings& findings) {
              state.timers.positions_of(TimerKind::fill), "fill timer");
   check_heap(findings, state.timers.heap_of(TimerKind::patience),
              state.timers.positions_of(TimerKind::patience), "patience timer");
+  check_heap(findings, state.timers.heap_of(TimerKind::copy),
+             state.timers.positions_of(TimerKind::copy), "copy timer");
   findings.must(state.continue_at == Time::never() || state.continue_at <= state.now,
                 "work is left at ", state.continue_at, ", after now, ", state.now);
 }

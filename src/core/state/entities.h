@@ -100,6 +100,10 @@ struct Queue {
   std::uint32_t declined_at = 0;  // startable tasks when its load was last found not worth it
   Reason declined;                // why
   std::vector<GpuId> holds;
+  // Copies. Set when every copy of its model is first found busy: a load's time later another copy
+  // is considered. See consider_copy.
+  Time copy_at = Time::never();
+  bool wants_copy = false;  // it was considered and pays
   // Counters for people.
   std::uint64_t batches = 0;
   // Index. The flow heaps hold lower bounds below the top; the top is exact.
@@ -125,7 +129,9 @@ struct Model {
   ModelSpec spec;
   std::vector<QueueId> queues;  // ascending
   FitIndex fit;                 // GPUs that hold it and may take a batch now
+  std::vector<GpuId> gpus;      // where it is resident or loading, ascending
   std::uint32_t resident = 0;
+  std::uint32_t resident_open = 0;  // the part on GPUs that accept work and are held for nobody
   std::uint32_t loading = 0;
   std::uint32_t backlog = 0;  // startable tasks of its queues
   ArrivalSketch arrivals;

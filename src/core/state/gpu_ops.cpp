@@ -39,6 +39,15 @@ void note_standing(State& state, GpuId id) {
   if (!gpu.held_for) state.holdable.insert(key);
 }
 
+// Adds the GPU's residences to those that are open, or takes them out, when it is open itself.
+void count_open(State& state, const Gpu& gpu, int sign) {
+  if (!is_open(gpu)) return;
+  for (const Residence& residence : gpu.residences) {
+    if (residence.loading) continue;
+    state.model(residence.model).resident_open += static_cast<std::uint32_t>(sign);
+  }
+}
+
 }  // namespace
 
 FitIndex empty_fit_index(const State& state) {
@@ -61,11 +70,13 @@ bool compute_allows(const State& state, const Gpu& gpu, Milli share) {
   return gpu.leases.empty() || load_of(gpu) + share <= state.policy.gpu_load_threshold;
 }
 
-void refresh_gpu(State& state, GpuId id) {
+bool is_open(const Gpu& gpu) { return gpu.up && !gpu.draining && !gpu.held_for; }
+
+void index_gpu(State& state, GpuId id) {
   Gpu& gpu = state.gpu(id);
   leave_indexes(state, id);
   const bool idle = gpu.leases.empty();
-  const bool startable = gpu.up && !gpu.draining && !gpu.held_for && free_vram(gpu).value >= 0 &&
+  const bool startable = is_open(gpu) && free_vram(gpu).value >= 0 &&
                          (idle || load_of(gpu) < state.policy.gpu_load_threshold);
   if (startable) {
     const Milli load = idle ? Milli{0} : load_of(gpu);
@@ -78,7 +89,11 @@ void refresh_gpu(State& state, GpuId id) {
     }
     gpu.indexed = true;
   }
-  for (const Residence& residence : gpu.residences)
+}
+
+void refresh_gpu(State& state, GpuId id) {
+  index_gpu(state, id);
+  for (const Residence& residence : state.gpu(id).residences)
     refresh_queues_of(state, residence.model);
 }
 
@@ -102,11 +117,14 @@ Residence& add_residence(State& state, GpuId id, ModelId model, bool loading) {
   at->since = at->idle_since = state.now;
   at->weights = state.model(model).spec.weights;
   gpu.weights += at->weights;
+  Model& owner = state.model(model);
+  owner.gpus.insert(std::lower_bound(owner.gpus.begin(), owner.gpus.end(), id), id);
   if (loading) {
     gpu.weights_busy += at->weights;
-    ++state.model(model).loading;
+    ++owner.loading;
   } else {
-    ++state.model(model).resident;
+    ++owner.resident;
+    if (is_open(gpu)) ++owner.resident_open;
   }
   return *at;
 }
@@ -124,8 +142,10 @@ void remove_residence(State& state, GpuId id, ModelId model) {
     --owner.loading;
   } else {
     --owner.resident;
+    if (is_open(gpu)) --owner.resident_open;
     owner.resident_time = owner.resident_time + (state.now - at->since);
   }
+  owner.gpus.erase(std::lower_bound(owner.gpus.begin(), owner.gpus.end(), id));
   gpu.residences.erase(at);
 }
 
@@ -137,13 +157,17 @@ void set_usable(State& state, GpuId id, Mib usable) {
 
 void set_gpu_flags(State& state, GpuId id, bool up, bool draining) {
   forget_standing(state, id);
-  state.gpu(id).up = up;
-  state.gpu(id).draining = draining;
+  Gpu& gpu = state.gpu(id);
+  count_open(state, gpu, -1);
+  gpu.up = up;
+  gpu.draining = draining;
+  count_open(state, gpu, 1);
   note_standing(state, id);
 }
 
 void hold_gpu(State& state, GpuId id, QueueId queue) {
   ASSERT(!state.gpu(id).held_for);
+  count_open(state, state.gpu(id), -1);
   state.gpu(id).held_for = queue;
   state.holdable.erase(usable_key(state, id));
   state.queue(queue).holds.push_back(id);
@@ -156,6 +180,7 @@ void release_hold(State& state, GpuId id) {
   ASSERT(holder);
   state.gpu(id).held_for = QueueId::none();
   note_standing(state, id);
+  count_open(state, state.gpu(id), 1);
   std::erase(state.queue(holder).holds, id);
   if (state.queue(holder).holds.empty()) state.holding.erase(holder);
   refresh_gpu(state, id);

@@ -93,13 +93,13 @@ bool queue_below_max(const Queue& queue, const Head& head) {
 }
 
 // How many tasks must be startable for another copy of the model to pay: the backlog then outlasts
-// two loads on the copies there are.
+// two loads on the copies there are. Copies where nothing may start do not count.
 std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
-  if (model.resident == 0) return 0;
+  if (model.resident_open == 0 || queue.wants_copy) return 0;
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
   if (each.ns <= 0) return UINT32_MAX;
-  const std::int64_t batches = 2 * model.spec.load_time.ns / each.ns * model.resident + 1;
+  const std::int64_t batches = 2 * model.spec.load_time.ns / each.ns * model.resident_open + 1;
   return static_cast<std::uint32_t>(std::min<std::int64_t>(batches * size, UINT32_MAX));
 }
 
@@ -171,6 +171,17 @@ void take_bench(State& state, QueueId id, const Place& place) {
   }
 }
 
+// A queue whose copies are all busy considers another when that has lasted as long as a load.
+void watch_copies(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  const bool may_wait = queue.ready && queue.spec.model;
+  if (!may_wait || state.model(queue.spec.model).loading > 0) return clear_copy(state, id);
+  const bool is_stuck = queue.bench == Bench::none && queue.declined_at == 0;
+  if (!is_stuck || queue.copy_at != Time::never()) return;
+  queue.copy_at = state.now + state.model(queue.spec.model).spec.load_time;
+  state.timers.set(TimerKind::copy, id.value, id.value, queue.copy_at);
+}
+
 }  // namespace
 
 Time oldest_eligible(const State& state, QueueId id) {
@@ -185,6 +196,14 @@ void clear_due(State& state, QueueId id) {
   state.timers.clear(TimerKind::patience, id.value);
   queue.due = Time::never();
   queue.overdue = false;
+}
+
+void clear_copy(State& state, QueueId id) {
+  Queue& queue = state.queue(id);
+  if (queue.copy_at == Time::never()) return;
+  state.timers.clear(TimerKind::copy, id.value);
+  queue.copy_at = Time::never();
+  queue.wants_copy = false;
 }
 
 void wake_declined(State& state) {
@@ -251,6 +270,7 @@ void refresh_queue(State& state, QueueId id) {
     take_bench(state, id, place);
   }
 
+  watch_copies(state, id);
   queue.blocked = queue.ready && place.bench == Bench::none && !queue.overdue &&
                   state.model(queue.spec.model).fit.empty();
   const bool is_loading = queue.spec.model && state.model(queue.spec.model).loading > 0;

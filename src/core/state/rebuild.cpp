@@ -26,6 +26,8 @@ void forget_flows(State& state) {
   }
   for (Model& model : state.models) {
     model.backlog = 0;
+    model.gpus.clear();
+    model.resident_open = 0;
     model.fit = empty_fit_index(state);
   }
 }
@@ -65,8 +67,14 @@ void forget_gpus(State& state) {
   state.free_fit = empty_fit_index(state);
   state.reclaim_fit = empty_fit_index(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
-    state.gpus[i].indexed = false;
-    set_usable(state, GpuId{i}, usable_part(state, state.gpus[i].spec.vram));
+    Gpu& gpu = state.gpus[i];
+    gpu.indexed = false;
+    set_usable(state, GpuId{i}, usable_part(state, gpu.spec.vram));
+    for (const Residence& residence : gpu.residences) {
+      Model& model = state.model(residence.model);
+      model.gpus.push_back(GpuId{i});
+      if (is_open(gpu) && !residence.loading) ++model.resident_open;
+    }
   }
 }
 
@@ -118,6 +126,7 @@ void restore_patience(State& state) {
     const QueueId id{i};
     if (queue.declined_at > 0) state.declined.insert(id);
     if (!queue.holds.empty()) state.holding.insert(id);
+    if (!queue.wants_copy) state.timers.set(TimerKind::copy, i, i, queue.copy_at);
     if (queue.due == Time::never()) continue;
     if (queue.overdue) {
       state.overdue.insert({queue.due, id});
@@ -139,7 +148,7 @@ void rebuild_indexes(State& state) {
   count_leases(state);
   fill_flows(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
-    refresh_gpu(state, GpuId{i});
+    index_gpu(state, GpuId{i});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i)
     refresh_queue(state, QueueId{i});
 }

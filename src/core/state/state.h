@@ -181,6 +181,8 @@ void refresh_queues_of(State& state, ModelId model);
 void note_passed_over(State& state, QueueId served);
 // The queue was served or emptied: it is due no more.
 void clear_due(State& state, QueueId queue);
+// Its copies are no longer what it waits for: it was served, emptied, or a load has begun.
+void clear_copy(State& state, QueueId queue);
 // Room has appeared: the best of the queues whose load was declined may ask again.
 void wake_declined(State& state);
 // The oldest pending task's eligible instant; never when the queue is empty.
@@ -195,7 +197,11 @@ Mib reclaimable_vram(const Gpu& gpu);
 Milli load_of(const Gpu& gpu);
 // Whether a batch of this share may start beside what runs.
 bool compute_allows(const State& state, const Gpu& gpu, Milli share);
-// Brings the GPU's entries in the fit indexes up to date, and the queues of its models.
+// Whether it accepts work at all and is held for nobody, however busy it is.
+bool is_open(const Gpu& gpu);
+// Brings the GPU's entries in the fit indexes up to date.
+void index_gpu(State& state, GpuId gpu);
+// The same, and the queues of its models.
 void refresh_gpu(State& state, GpuId gpu);
 Residence* find_residence(Gpu& gpu, ModelId model);
 const Residence* find_residence(const Gpu& gpu, ModelId model);

@@ -18,13 +18,14 @@ namespace berth::core {
 enum class TimerKind : std::uint8_t {
   fill,        // queue: its oldest task has waited max_batch_wait
   patience,    // queue: passed over for too long
+  copy,        // queue: every copy of its model has been busy for as long as a load takes
   tier,        // flow: its head may cross tiers
   usage,       // tenant: a bucket of its usage window rolls
   keep_alive,  // gpu: a model has been idle for long (may come early; then it is set again)
   lease,       // lease: the run time charged so far is used up
   task,        // task: expires, or becomes eligible
 };
-inline constexpr std::size_t kTimerKinds = 7;
+inline constexpr std::size_t kTimerKinds = 8;
 
 struct TimerKey {
   Time due;

@@ -99,6 +99,7 @@ void set_policy(State& state, const PolicySpec& spec) {
 void lose(State& state, GpuId id) {
   if (!state.has(id) || !state.gpu(id).up) return;
   if (state.gpu(id).held_for) release_hold(state, id);
+  end_pauses(state, id);
   set_gpu_flags(state, id, false, state.gpu(id).draining);
   std::vector<ModelId> gone;
   for (const Residence& residence : state.gpu(id).residences)

@@ -88,12 +88,19 @@ void decline(const State& state, QueueId queue, Reason reason, Actions& out) {
   out.push_back(QueuePassedOver{queue, due, reason});
 }
 
+// Overdue or not, the pause after failed loads comes first.
+bool wait_for_pause(const Reason& reason, QueueId queue, Actions& out) {
+  if (reason.code != ReasonCode::load_failed) return false;
+  out.push_back(QueuePassedOver{queue, reason.at, reason});
+  return true;
+}
+
 // Loads the queue's model; if that is not worth it now, says so, and the queue steps aside.
 void load_or_decline(const State& state, QueueId queue, Actions& out) {
   const LoadPlan plan = plan_load(state, queue, false);
   if (plan) {
     carry_out(state, plan, state.queue(queue).spec.model, out);
-  } else {
+  } else if (!wait_for_pause(plan.reason, queue, out)) {
     decline(state, queue, plan.reason, out);
   }
 }
@@ -124,11 +131,13 @@ bool load_overdue(const State& state, QueueId queue, Actions& out) {
     }
   }
   LoadPlan plan = model ? plan_load(state, queue, true) : LoadPlan{};
+  const Reason reason = plan.reason;
   for (const GpuId held : state.queue(queue).holds) {
     if (!plan) plan = plan_load_on(state, queue, held);
   }
-  if (plan) carry_out(state, plan, model, out);
-  return static_cast<bool>(plan);
+  if (!plan) return wait_for_pause(reason, queue, out);
+  carry_out(state, plan, model, out);
+  return true;
 }
 
 // Among the holders that fell due later than this queue, the latest with a GPU of this size gives

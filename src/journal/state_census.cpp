@@ -33,14 +33,15 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Model& model) {
   const auto& [spec, queues, fit, gpus, resident, resident_open, loading, backlog, arrivals,
-               load_times, failed_loads, loads, evictions, resident_time, computing_time] = model;
-  // Derived: queues, fit, gpus, resident, resident_open, loading, backlog.
+               load_times, failing_gpus, loads, evictions, resident_time, computing_time] = model;
+  // Derived: queues, fit, gpus, resident, resident_open, loading, backlog,
+  // failing_gpus.
   return loads == evictions;
 }
 
 [[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
   const auto& [spec, usable, up, draining, leased, weights, weights_busy, shares, reported,
-               held_for, leases, residences, indexed, free_entry, reclaim_entry] = gpu;
+               held_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] = gpu;
   // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, indexed, the entries.
   const auto& [model, model_weights, loading, used, users, since, idle_since, owed] = residence;
   // Derived: users (leases).

@@ -82,13 +82,12 @@ struct ModelRecord {
   core::ModelSpec spec;
   core::ArrivalSketch arrivals;
   std::vector<LoadTimeRecord> load_times;  // by kind, ascending
-  std::uint32_t failed_loads = 0;
   std::uint64_t loads = 0;
   std::uint64_t evictions = 0;
   Duration resident_time;
   Duration computing_time;
 };
-BERTH_FIELDS(ModelRecord, spec, arrivals, load_times, failed_loads, loads, evictions, resident_time,
+BERTH_FIELDS(ModelRecord, spec, arrivals, load_times, loads, evictions, resident_time,
              computing_time);
 
 struct ResidenceRecord {
@@ -102,15 +101,23 @@ struct ResidenceRecord {
 };
 BERTH_FIELDS(ResidenceRecord, model, weights, loading, used, since, idle_since, owed);
 
+struct LoadPauseRecord {
+  ModelId model;
+  std::uint32_t failures = 0;
+  Time until;
+};
+BERTH_FIELDS(LoadPauseRecord, model, failures, until);
+
 struct GpuRecord {
   core::GpuSpec spec;
   bool up = true;
   bool draining = false;
   Milli reported;
   std::vector<ResidenceRecord> residences;  // by model, ascending
+  std::vector<LoadPauseRecord> pauses;      // by model, ascending
   std::optional<Time> keep_alive;           // when they are looked at next; follows their history
 };
-BERTH_FIELDS(GpuRecord, spec, up, draining, reported, residences, keep_alive);
+BERTH_FIELDS(GpuRecord, spec, up, draining, reported, residences, pauses, keep_alive);
 
 struct PatienceRecord {
   Time due;

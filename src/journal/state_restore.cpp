@@ -169,7 +169,6 @@ void Restorer::take(ModelRecord& record) {
             "load times by kind, ascending");
     model.load_times.insert_or_assign(load.kind, load.took);
   }
-  model.failed_loads = record.failed_loads;
   model.loads = record.loads;
   model.evictions = record.evictions;
   model.resident_time = record.resident_time;
@@ -218,6 +217,15 @@ void Restorer::take(GpuRecord& record) {
     } else {
       ++model.resident;
     }
+  }
+  for (const LoadPauseRecord& pause : record.pauses) {
+    require(state_->has(pause.model), "a model that exists");
+    require(gpu.pauses.empty() || gpu.pauses.back().model < pause.model,
+            "pauses by model, ascending");
+    require(gpu.up && pause.failures >= 1 && pause.until.ns >= 0, "a pause after a failed load");
+    if (!in_.ok()) return;
+    gpu.pauses.push_back({pause.model, pause.failures, pause.until});
+    ++state_->model(pause.model).failing_gpus;
   }
   keep_alives_.push_back(record.keep_alive);
 }

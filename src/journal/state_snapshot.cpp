@@ -78,7 +78,6 @@ ModelRecord model_record(const core::Model& model) {
   ModelRecord record{.spec = model.spec,
                      .arrivals = model.arrivals,
                      .load_times = {},
-                     .failed_loads = model.failed_loads,
                      .loads = model.loads,
                      .evictions = model.evictions,
                      .resident_time = model.resident_time,
@@ -95,6 +94,7 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
                    .draining = gpu.draining,
                    .reported = gpu.reported,
                    .residences = {},
+                   .pauses = {},
                    .keep_alive = {}};
   for (const core::Residence& residence : gpu.residences) {
     record.residences.push_back({.model = residence.model,
@@ -105,6 +105,8 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
                                  .idle_since = residence.idle_since,
                                  .owed = residence.owed});
   }
+  for (const core::LoadPause& pause : gpu.pauses)
+    record.pauses.push_back({pause.model, pause.failures, pause.until});
   const Time due = state.timers.due_of(core::TimerKind::keep_alive, id);
   if (due != Time::never()) record.keep_alive = due;
   return record;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kGpusTried = 8;
 constexpr std::size_t kCopiesLookedAt = 64;
+constexpr std::size_t kFailingTried = 64;  // candidates more, for those where loads pause
 
 struct Victims {
   bool enough = false;
@@ -73,18 +74,33 @@ struct Best {
   }
 };
 
-// A load that failed is tried again after a pause that doubles, from one second to five minutes.
-void retry_load_later(State& state, const Model& model, GpuId gpu) {
-  const std::int64_t doublings = std::min<std::int64_t>(model.failed_loads - 1, 9);
-  const Duration pause = std::min(Duration{seconds(1).ns << doublings}, minutes(5));
-  const Time at = state.now + pause;
-  for (const QueueId queue : model.queues) {
-    if (!state.queue(queue).ready) continue;
-    clear_due(state, queue);  // overdue or not, the pause comes first
-    decline_load(state,
-                 {queue, at, {ReasonCode::load_failed, model.failed_loads, 0, gpu.value, at}});
+// Which GPUs may be asked to load a model, and what the others are waiting for.
+class LoadableGpus {
+ public:
+  LoadableGpus(const State& state, ModelId model) : state_(state), model_(model) {}
+
+  bool contains(GpuId id) {
+    const Gpu& gpu = state_.gpu(id);
+    if (find_residence(gpu, model_) != nullptr) return false;
+    const LoadPause* pause = find_pause(gpu, model_);
+    if (pause == nullptr || pause->until <= state_.now) return true;
+    if (pause->until < first_.at) {
+      first_ = {ReasonCode::load_failed, pause->failures, 0, id.value, pause->until};
+    }
+    return false;
   }
-}
+  // How many to look at, so that pausing ones hide no other.
+  std::size_t looks() const {
+    return kGpusTried + std::min<std::size_t>(state_.model(model_).failing_gpus, kFailingTried);
+  }
+  // The pause that ends first among the GPUs asked about; none: no load pauses there.
+  const Reason& pause() const { return first_; }
+
+ private:
+  const State& state_;
+  ModelId model_;
+  Reason first_;
+};
 
 // Room for what would run together now: the batch that waits, as far as any GPU could hold it.
 Mib batch_room(const State& state, const Queue& queue) {
@@ -101,20 +117,22 @@ LoadPlan plan_load_for(const State& state, QueueId id, Mib room, bool forced) {
   const Mib need = state.model(model).spec.weights + room;
   const Milli share{state.tasks.row(queue.leader_slot).share};
   const Milli threshold = state.policy.gpu_load_threshold;
-  const auto lacks_it = [&](GpuId gpu) { return find_residence(state.gpu(gpu), model) == nullptr; };
+  LoadableGpus loadable(state, model);
 
   // 1 free VRAM somewhere: nothing is lost
-  for (const GpuId gpu : state.free_fit.candidates(need, share, threshold, kGpusTried)) {
-    if (lacks_it(gpu)) return {gpu, {}, true, {}};
+  for (const GpuId gpu : state.free_fit.candidates(need, share, threshold, loadable.looks())) {
+    if (loadable.contains(gpu)) return {gpu, {}, true, {}};
   }
   // 2 where it is resident, idle neighbours may go; 3 elsewhere they may go for a load
   Best best;
   for (const GpuId gpu : state.model(model).fit.candidates({}, share, threshold, kGpusTried)) {
     best.consider(gpu, false, choose_victims(state, gpu, room, model, forced));
   }
-  for (const GpuId gpu : state.reclaim_fit.candidates(need, share, threshold, kGpusTried)) {
-    if (lacks_it(gpu)) best.consider(gpu, true, choose_victims(state, gpu, need, model, forced));
+  for (const GpuId gpu : state.reclaim_fit.candidates(need, share, threshold, loadable.looks())) {
+    if (!loadable.contains(gpu)) continue;
+    best.consider(gpu, true, choose_victims(state, gpu, need, model, forced));
   }
+  if (!best.plan && loadable.pause()) return {{}, {}, true, loadable.pause()};
   if (!best.plan) {
     const auto most = state.reclaim_fit.most(share, threshold);
     return {{},
@@ -166,6 +184,8 @@ LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
   const Residence* residence = model ? find_residence(state.gpu(gpu), model) : nullptr;
   if (residence != nullptr && residence->loading) return {};
   const bool loads = model && residence == nullptr;
+  const LoadPause* pause = loads ? find_pause(state.gpu(gpu), model) : nullptr;
+  if (pause != nullptr && pause->until > state.now) return {};
   const Mib need =
       loads ? weights_and_task(state, queue) : Mib{state.tasks.row(queue.leader_slot).vram};
   Victims victims = choose_victims(state, gpu, need, model, true);
@@ -236,8 +256,8 @@ void finish_load(State& state, const ModelLoaded& loaded) {
   } else {
     const Mib reserved = residence->weights;
     remove_residence(state, loaded.gpu, loaded.model);
-    model.failed_loads = loaded.ok ? 0 : model.failed_loads + 1;
     if (loaded.ok) {
+      end_pause(state, loaded.gpu, loaded.model);
       // It takes what was reserved, even if its spec has changed since.
       Residence& loaded_now = add_residence(state, loaded.gpu, loaded.model, false);
       gpu.weights += reserved - loaded_now.weights;
@@ -245,12 +265,13 @@ void finish_load(State& state, const ModelLoaded& loaded) {
       loaded_now.owed = loaded.took;
       model.load_times[gpu.spec.kind].add(loaded.took);
     } else {
-      retry_load_later(state, model, loaded.gpu);
+      pause_loads(state, loaded.gpu, loaded.model);
     }
   }
   arm_keep_alive(state, loaded.gpu);
   refresh_gpu(state, loaded.gpu);
   refresh_queues_of(state, loaded.model);
+  if (!loaded.ok) wake_declined(state);
 }
 
 void note_unloaded(State& state, const ModelUnloaded& unloaded) {
@@ -266,8 +287,9 @@ void note_unloaded(State& state, const ModelUnloaded& unloaded) {
 void decline_load(State& state, const QueuePassedOver& passed) {
   Queue& queue = state.queue(passed.queue);
   // After a failed load only time helps, no backlog however long.
-  const bool by_count = passed.reason.code != ReasonCode::load_failed;
-  queue.declined_at = by_count ? std::max<std::uint32_t>(1, queue.startable) : UINT32_MAX / 2;
+  const bool has_failed = passed.reason.code == ReasonCode::load_failed;
+  if (has_failed) clear_due(state, passed.queue);
+  queue.declined_at = has_failed ? UINT32_MAX / 2 : std::max<std::uint32_t>(1, queue.startable);
   queue.declined = passed.reason;
   state.declined.insert(passed.queue);
   if (passed.due < queue.due) {

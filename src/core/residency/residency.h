@@ -8,6 +8,9 @@
 // needs, evicting them is all there is to do. Work inspected per decision is bounded: kGpusTried
 // candidates.
 //
+// A load that failed is not tried on that GPU again before a pause has passed; other GPUs are tried
+// at once. Only when all that would do are pausing does the queue wait, for the first to end.
+//
 // Another copy of a model is considered when no copy stands where work may start at all (on a GPU
 // that is up, accepting and held for nobody); when the backlog outlasts two loads on the copies
 // that do; and when a queue has found all of them busy for as long as a load takes and none is
@@ -58,7 +61,7 @@ void evict(State& state, const EvictModel& eviction);
 void finish_load(State& state, const ModelLoaded& loaded);
 void note_unloaded(State& state, const ModelUnloaded& unloaded);
 // The queue's load, or the room it needs, was found not worth it; it is asked again when due or
-// when it has doubled.
+// when it has doubled. After failed loads only time or another GPU's room helps.
 void decline_load(State& state, const QueuePassedOver& passed);
 // Every copy has been busy for as long as a load takes: the queue asks for another, or, where one
 // is expected to be free sooner than a load would be done, again when that has proved wrong.

@@ -132,9 +132,12 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
     std::uint32_t resident = 0;
     std::uint32_t open = 0;
     std::uint32_t loading = 0;
+    std::uint32_t failing = 0;
     std::vector<GpuId> where;
     for (std::uint32_t gpu_no = 0; gpu_no < state.gpus.size(); ++gpu_no) {
       const Gpu& gpu = state.gpus[gpu_no];
+      for (const LoadPause& pause : gpu.pauses)
+        failing += pause.model == ModelId{i} ? 1 : 0;
       for (const Residence& residence : gpu.residences) {
         if (residence.model != ModelId{i}) continue;
         where.push_back(GpuId{gpu_no});
@@ -143,6 +146,7 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
       }
     }
     findings.same(model.resident, resident, "residences of model ", i);
+    findings.same(model.failing_gpus, failing, "GPUs where model ", i, " failed to load");
     findings.same(model.resident_open, open, "open residences of model ", i);
     findings.must(model.gpus == where, "model ", i, " lists ", model.gpus.size(), " GPUs, derived ",
                   where.size(), ", or others");

@@ -43,6 +43,13 @@ void check_use(const State& state, GpuId id, Findings& findings) {
                   id, " are not sorted at ", i);
     using_model.erase(residence.model);
   }
+  for (std::size_t i = 0; i < gpu.pauses.size(); ++i) {
+    const LoadPause& pause = gpu.pauses[i];
+    findings.must(i == 0 || gpu.pauses[i - 1].model < pause.model, "the pauses of GPU ", id,
+                  " are not sorted at ", i);
+    findings.must(gpu.up && pause.failures > 0, "GPU ", id, " pauses loads of model ", pause.model,
+                  " after ", pause.failures, " failures");
+  }
   for (const auto& [model, count] : using_model) {
     findings.must(count == 0, "GPU ", id, " runs ", count, " batches of model ", model,
                   ", which is not there");

@@ -136,7 +136,7 @@ struct Model {
   std::uint32_t backlog = 0;  // startable tasks of its queues
   ArrivalSketch arrivals;
   std::map<KindId, MeanSketch> load_times;  // learned by GPU kind
-  std::uint32_t failed_loads = 0;           // in a row
+  std::uint32_t failing_gpus = 0;           // where its last load failed
   std::uint64_t loads = 0;
   std::uint64_t evictions = 0;
   Duration resident_time{0};   // of ended residences
@@ -155,6 +155,13 @@ struct Residence {
   Duration owed{0};  // load time that its first batch will pay for
 };
 
+// A model that failed to load on a GPU, until it loads there or the GPU is lost.
+struct LoadPause {
+  ModelId model;
+  std::uint32_t failures = 0;  // in a row
+  Time until{0};               // not tried here before
+};
+
 struct Gpu {
   GpuSpec spec;
   Mib usable;
@@ -168,6 +175,7 @@ struct Gpu {
   QueueId held_for;
   std::vector<std::uint32_t> leases;  // slots
   std::vector<Residence> residences;  // by model, ascending
+  std::vector<LoadPause> pauses;      // by model, ascending
   // Index: how it stands in the fit indexes; not startable: in none.
   bool indexed = false;
   FitIndex::Entry free_entry;

@@ -7,9 +7,10 @@
 namespace berth::core {
 namespace {
 
-auto position_of(auto& residences, ModelId model) {
-  return std::lower_bound(residences.begin(), residences.end(), model,
-                          [](const Residence& r, ModelId m) { return r.model < m; });
+// In residences or pauses, which are sorted by model.
+auto position_of(auto& entries, ModelId model) {
+  return std::lower_bound(entries.begin(), entries.end(), model,
+                          [](const auto& entry, ModelId m) { return entry.model < m; });
 }
 
 void leave_indexes(State& state, GpuId id) {
@@ -184,6 +185,38 @@ void release_hold(State& state, GpuId id) {
   std::erase(state.queue(holder).holds, id);
   if (state.queue(holder).holds.empty()) state.holding.erase(holder);
   refresh_gpu(state, id);
+}
+
+const LoadPause* find_pause(const Gpu& gpu, ModelId model) {
+  const auto it = position_of(gpu.pauses, model);
+  return it != gpu.pauses.end() && it->model == model ? &*it : nullptr;
+}
+
+void pause_loads(State& state, GpuId id, ModelId model) {
+  constexpr std::uint32_t kDoublingsMax = 9;
+  auto& pauses = state.gpu(id).pauses;
+  auto at = position_of(pauses, model);
+  if (at == pauses.end() || at->model != model) {
+    at = pauses.insert(at, LoadPause{model, 0, {}});
+    ++state.model(model).failing_gpus;
+  }
+  const std::uint32_t doublings = std::min(at->failures, kDoublingsMax);
+  if (at->failures < UINT32_MAX) ++at->failures;
+  at->until = state.now + std::min(Duration{seconds(1).ns << doublings}, minutes(5));
+}
+
+void end_pause(State& state, GpuId id, ModelId model) {
+  auto& pauses = state.gpu(id).pauses;
+  const auto at = position_of(pauses, model);
+  if (at == pauses.end() || at->model != model) return;
+  --state.model(model).failing_gpus;
+  pauses.erase(at);
+}
+
+void end_pauses(State& state, GpuId id) {
+  for (const LoadPause& pause : state.gpu(id).pauses)
+    --state.model(pause.model).failing_gpus;
+  state.gpu(id).pauses.clear();
 }
 
 Duration keep_alive_step(const Model& model) { return std::max(model.spec.keep_alive, seconds(1)); }

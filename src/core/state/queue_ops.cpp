@@ -208,19 +208,23 @@ void clear_copy(State& state, QueueId id) {
 
 void wake_declined(State& state) {
   QueueId best;
+  QueueId best_failed;  // it may be woken for nothing, and keeps no other from its turn
   for (const QueueId id : state.declined) {
     if (Queue& queue = state.queue(id); queue.blocked) {
       OrderKey leader_key;
       settle_leader(state, id, leader_key);
       queue.key = state.rule->queue_key(state, queue, leader_key);
     }
-    if (state.queue(id).declined.code == ReasonCode::load_failed) continue;  // room was not it
-    if (!best || state.queue(id).key < state.queue(best).key) best = id;
+    const bool has_failed = state.queue(id).declined.code == ReasonCode::load_failed;
+    QueueId& first = has_failed ? best_failed : best;
+    if (!first || state.queue(id).key < state.queue(first).key) first = id;
   }
-  if (!best) return;
-  state.queue(best).declined_at = 0;
-  state.declined.erase(best);
-  refresh_queue(state, best);
+  for (const QueueId woken : {best, best_failed}) {
+    if (!woken) continue;
+    state.queue(woken).declined_at = 0;
+    state.declined.erase(woken);
+    refresh_queue(state, woken);
+  }
 }
 
 void note_passed_over(State& state, QueueId served) {

@@ -183,7 +183,8 @@ void note_passed_over(State& state, QueueId served);
 void clear_due(State& state, QueueId queue);
 // Its copies are no longer what it waits for: it was served, emptied, or a load has begun.
 void clear_copy(State& state, QueueId queue);
-// Room has appeared: the best of the queues whose load was declined may ask again.
+// Room has appeared: the best of the queues whose load was declined may ask again, and the best of
+// those whose load failed.
 void wake_declined(State& state);
 // The oldest pending task's eligible instant; never when the queue is empty.
 Time oldest_eligible(const State& state, QueueId queue);
@@ -208,6 +209,14 @@ const Residence* find_residence(const Gpu& gpu, ModelId model);
 Residence& add_residence(State& state, GpuId gpu, ModelId model, bool loading);
 // REQUIRES that no batch uses it, unless the GPU is down.
 void remove_residence(State& state, GpuId gpu, ModelId model);
+// None: the model did not fail to load there.
+const LoadPause* find_pause(const Gpu& gpu, ModelId model);
+// The load failed: it is tried there again after a pause that doubles, from one second to five
+// minutes.
+void pause_loads(State& state, GpuId gpu, ModelId model);
+// It loaded, or the GPU is another now.
+void end_pause(State& state, GpuId gpu, ModelId model);
+void end_pauses(State& state, GpuId gpu);
 // An idle model is looked at every whole keep-alive after it fell idle, at most once a second, and
 // evicted when no work waits for it then. Other looks, which may come early, change nothing.
 Duration keep_alive_step(const Model& model);

@@ -25,6 +25,7 @@ struct Id {
 
 using TaskNo = Id<struct TaskTag, std::uint64_t>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
+using LoadId = Id<struct LoadTag, std::uint64_t>;
 using SignalId = Id<struct SignalTag, std::uint64_t>;
 using TenantId = Id<struct TenantTag, std::uint32_t>;
 using QueueId = Id<struct QueueTag, std::uint32_t>;

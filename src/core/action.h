@@ -3,6 +3,11 @@
 // The journal records them beside their events; recovery applies them without deciding again. The
 // running hash is taken over their canonical encoding. Amounts charged travel with the action that
 // caused them, so the actions are also the ledger.
+//
+// What concerns one GPU is an ordered stream: its agent carries it out in the order of the actions.
+// A LoadModel or BatchStarted behind an EvictModel begins when the evicted VRAM is back, so the
+// core counts that VRAM as free from the eviction on and never promises more than there is. An
+// agent that cannot give it back reports what comes behind as failed, or the GPU as lost.
 #pragma once
 
 #include <variant>
@@ -96,15 +101,18 @@ struct LeaseClosed {
   bool operator==(const LeaseClosed&) const = default;
 };
 
+// Loads are numbered consecutively; reports about this one carry its number.
 struct LoadModel {
   GpuId gpu;
   ModelId model;
   Duration expected;
+  LoadId load;
   bool operator==(const LoadModel&) const = default;
 };
 struct EvictModel {
   GpuId gpu;
   ModelId model;
+  LoadId load;  // that brought it there; none: it was there when the agent came
   bool operator==(const EvictModel&) const = default;
 };
 // Kept free for an overdue queue until its head starts.

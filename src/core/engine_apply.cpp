@@ -114,6 +114,7 @@ void lose(State& state, GpuId id) {
 void bring_back(State& state, GpuId id) {
   if (!state.has(id) || state.gpu(id).up) return;
   ASSERT(state.gpu(id).leases.empty());
+  state.gpu(id).adopts = true;
   set_gpu_flags(state, id, true, state.gpu(id).draining);
   refresh_gpu(state, id);
   wake_declined(state);

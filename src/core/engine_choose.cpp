@@ -69,16 +69,17 @@ bool start(const State& state, QueueId queue, Actions& out) {
 }
 
 void carry_out(const State& state, const LoadPlan& plan, ModelId model, Actions& out) {
+  const Gpu& gpu = state.gpu(plan.gpu);
   for (const ModelId victim : plan.victims)
-    out.push_back(EvictModel{plan.gpu, victim});
+    out.push_back(EvictModel{plan.gpu, victim, find_residence(gpu, victim)->load});
   if (!plan.loads) return;
-  out.push_back(
-      LoadModel{plan.gpu, model, predict_load(state.model(model), state.gpu(plan.gpu).spec.kind)});
+  out.push_back(LoadModel{plan.gpu, model, predict_load(state.model(model), gpu.spec.kind),
+                          LoadId{state.next_load}});
 }
 
-void carry_out(const RoomPlan& plan, Actions& out) {
-  for (const RoomPlan::Eviction& eviction : plan.evictions)
-    out.push_back(EvictModel{eviction.gpu, eviction.model});
+void carry_out(const State& state, const RoomPlan& plan, Actions& out) {
+  for (const auto& [gpu, model] : plan.evictions)
+    out.push_back(EvictModel{gpu, model, find_residence(state.gpu(gpu), model)->load});
 }
 
 // The queue steps aside. Patience counts from the first time.
@@ -112,7 +113,7 @@ bool make_room(const State& state, const Choice& hot, Actions& out) {
   if (!kept_out || (hot && !(kept_out->key < hot->key))) return false;
   const RoomPlan plan = plan_room(state, kept_out->queue, false);
   if (plan && plan.lost.ns == 0) {
-    carry_out(plan, out);
+    carry_out(state, plan, out);
     return true;
   }
   if (state.queue(kept_out->queue).due != Time::never()) return false;
@@ -126,7 +127,7 @@ bool load_overdue(const State& state, QueueId queue, Actions& out) {
   const ModelId model = state.queue(queue).spec.model;
   if (!model) {
     if (const RoomPlan room = plan_room(state, queue, true)) {
-      carry_out(room, out);
+      carry_out(state, room, out);
       return true;
     }
   }

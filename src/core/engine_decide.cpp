@@ -187,7 +187,7 @@ void Decider::fire(const DueTimer& timer) {
 
 void Decider::evict_idle(GpuId gpu) {
   for (const ModelId model : idle_too_long(state_, gpu))
-    emit(EvictModel{gpu, model});
+    emit(EvictModel{gpu, model, find_residence(state_.gpu(gpu), model)->load});
 }
 
 void Decider::decide_ripe() {

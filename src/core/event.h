@@ -2,8 +2,10 @@
 //
 // The sequencer (live), the simulator or a journal supplies them in order, each with its `now`.
 // Ids of tenants, queues, models and GPUs are dense: a Put of a new one uses the next number.
-// Task numbers are given consecutively, refused submits included. Late or duplicated reports are
-// legal and change nothing.
+// Task numbers are given consecutively, refused submits included.
+//
+// Reports name what they answer by its number (a lease's, a load's), so that late or duplicated
+// ones are legal and change nothing. What agents must keep to is said in action.h.
 #pragma once
 
 #include <variant>
@@ -132,12 +134,15 @@ struct ModelLoaded {
   ModelId model;
   bool ok = true;
   Duration took{0};
+  // None: unasked. The model was there when the agent came; told before anything has left the GPU.
+  LoadId load;
   bool operator==(const ModelLoaded&) const = default;
 };
-// The agent has given the model's VRAM back, asked or not.
+// The agent has given the model's VRAM back, asked or not. `load` is the one that brought it there.
 struct ModelUnloaded {
   GpuId gpu;
   ModelId model;
+  LoadId load;
   bool operator==(const ModelUnloaded&) const = default;
 };
 struct GpuLost {

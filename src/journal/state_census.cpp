@@ -40,10 +40,11 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
-  const auto& [spec, usable, up, draining, leased, weights, weights_busy, shares, reported,
+  const auto& [spec, usable, up, draining, adopts, leased, weights, weights_busy, shares, reported,
                held_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] = gpu;
   // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, indexed, the entries.
-  const auto& [model, model_weights, loading, used, users, since, idle_since, owed] = residence;
+  const auto& [model, load, model_weights, loading, used, users, since, idle_since, owed] =
+      residence;
   // Derived: users (leases).
   return up && used;
 }
@@ -74,7 +75,7 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::State& state) {
   const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
-               lease_index, next_lease, live_leases, groups, signals, ripe, early_waiters,
+               lease_index, next_lease, next_load, live_leases, groups, signals, ripe, early_waiters,
                v_last_pick, next_turn, last_served, submitted_first, submitted, usable, accepting,
                holdable, free_fit, reclaim_fit, competing, competing_positions, flow_positions,
                oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, overdue,

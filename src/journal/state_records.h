@@ -39,6 +39,7 @@ struct EngineRecord {
   Time now;
   core::PolicySpec policy;
   std::uint64_t next_lease = 0;
+  std::uint64_t next_load = 0;
   std::array<std::int64_t, core::kTiers> v_last_pick{};
   std::int64_t next_turn = 0;
   QueueId last_served;
@@ -47,7 +48,7 @@ struct EngineRecord {
   std::vector<QueueId> fills_due;   // ascending
   std::vector<FlowName> tiers_due;  // ascending
 };
-BERTH_FIELDS(EngineRecord, now, policy, next_lease, v_last_pick, next_turn, last_served,
+BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, v_last_pick, next_turn, last_served,
              continue_at, fills_due, tiers_due);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------
@@ -92,6 +93,7 @@ BERTH_FIELDS(ModelRecord, spec, arrivals, load_times, loads, evictions, resident
 
 struct ResidenceRecord {
   ModelId model;
+  LoadId load;
   Mib weights;
   bool loading = false;
   bool used = false;
@@ -99,7 +101,7 @@ struct ResidenceRecord {
   Time idle_since;
   Duration owed;
 };
-BERTH_FIELDS(ResidenceRecord, model, weights, loading, used, since, idle_since, owed);
+BERTH_FIELDS(ResidenceRecord, model, load, weights, loading, used, since, idle_since, owed);
 
 struct LoadPauseRecord {
   ModelId model;
@@ -112,12 +114,13 @@ struct GpuRecord {
   core::GpuSpec spec;
   bool up = true;
   bool draining = false;
+  bool adopts = true;
   Milli reported;
   std::vector<ResidenceRecord> residences;  // by model, ascending
   std::vector<LoadPauseRecord> pauses;      // by model, ascending
   std::optional<Time> keep_alive;           // when they are looked at next; follows their history
 };
-BERTH_FIELDS(GpuRecord, spec, up, draining, reported, residences, pauses, keep_alive);
+BERTH_FIELDS(GpuRecord, spec, up, draining, adopts, reported, residences, pauses, keep_alive);
 
 struct PatienceRecord {
   Time due;

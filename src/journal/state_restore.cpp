@@ -82,6 +82,7 @@ bool Restorer::read_engine() {
   state.policy = engine_.policy;
   state.rule = &core::rule_for(state.policy.order);
   state.next_lease = engine_.next_lease;
+  state.next_load = engine_.next_load;
   state.v_last_pick = engine_.v_last_pick;
   state.next_turn = engine_.next_turn;
   state.last_served = engine_.last_served;
@@ -191,6 +192,7 @@ void Restorer::take(GpuRecord& record) {
   gpu.spec = record.spec;
   gpu.up = record.up;
   gpu.draining = record.draining;
+  gpu.adopts = record.adopts;
   gpu.reported = record.reported;
   gpu.usable = Mib{gpu.spec.vram.value * state_->policy.vram_usable.value / 1000};
   require(gpu.usable.value <= kUsableMax, "VRAM in range");
@@ -198,10 +200,13 @@ void Restorer::take(GpuRecord& record) {
     require(state_->has(residence.model), "a model that exists");
     require(gpu.residences.empty() || gpu.residences.back().model < residence.model,
             "residences by model, ascending");
+    require(residence.load ? residence.load.value < state_->next_load : !residence.loading,
+            "a load that was asked for");
     require(is_mib(residence.weights), "weights in range");
     require(is_past(residence.since) && is_past(residence.idle_since), "residences of the past");
     if (!in_.ok()) return;
     gpu.residences.push_back({.model = residence.model,
+                              .load = residence.load,
                               .weights = residence.weights,
                               .loading = residence.loading,
                               .used = residence.used,

@@ -35,6 +35,7 @@ EngineRecord engine_record(const State& state) {
   EngineRecord record{.now = state.now,
                       .policy = state.policy,
                       .next_lease = state.next_lease,
+                      .next_load = state.next_load,
                       .v_last_pick = state.v_last_pick,
                       .next_turn = state.next_turn,
                       .last_served = state.last_served,
@@ -92,12 +93,14 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
   GpuRecord record{.spec = gpu.spec,
                    .up = gpu.up,
                    .draining = gpu.draining,
+                   .adopts = gpu.adopts,
                    .reported = gpu.reported,
                    .residences = {},
                    .pauses = {},
                    .keep_alive = {}};
   for (const core::Residence& residence : gpu.residences) {
     record.residences.push_back({.model = residence.model,
+                                 .load = residence.load,
                                  .weights = residence.weights,
                                  .loading = residence.loading,
                                  .used = residence.used,

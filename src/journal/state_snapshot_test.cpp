@@ -99,7 +99,7 @@ Bench rich_bench() {
   bench.send(core::GpuReturned{GpuId{1}});
   bench.submit(bench.spec(1));  // loads its model
   bench.submit(bench.spec(1));
-  bench.send(core::ModelLoaded{GpuId{1}, ModelId{0}, true, seconds(2)}, seconds(2));
+  bench.send(core::ModelLoaded{GpuId{1}, ModelId{0}, true, seconds(2), LoadId{0}}, seconds(2));
   bench.send(core::Tick{}, seconds(1));  // the gang is overdue by now: a GPU is held for it
   return bench;
 }
@@ -343,7 +343,7 @@ TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
   EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, none)),
             "engine: expected a queue that exists at byte 0");
   EXPECT_EQ(refusal(with_section(bytes, StateSection::models, none)),
-            "gpus: expected a model that exists at byte 47");
+            "gpus: expected a model that exists at byte 48");
 
   auto signals = copy_of(*SnapshotReader::open(bytes)->section(7));
   signals.insert(signals.end(), signals.begin(), signals.end());

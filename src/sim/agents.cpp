@@ -21,7 +21,8 @@ Agents::Agents(const Scenario& scenario, std::uint64_t seed, Plan plan)
     : scenario_(scenario),
       seed_(scenario.agents.seed.value_or(seed)),
       plan_(std::move(plan)),
-      incarnations_(scenario.gpus.size(), 0) {}
+      incarnations_(scenario.gpus.size(), 0),
+      vram_back_(scenario.gpus.size(), Time{0}) {}
 
 void Agents::on_task_submitted(TaskNo task, Duration run) {
   if (runs_.size() <= task.value) runs_.resize(task.value + 1);
@@ -48,7 +49,7 @@ void Agents::start(Time now, const core::BatchStarted& batch) {
   Lease& lease = leases_[batch.lease];
   lease.gpus = batch.gpus;
   lease.tasks.clear();
-  const Time begins = now + scenario_.agents.start_delay;
+  const Time begins = turn_of(now, batch.gpus) + scenario_.agents.start_delay;
   const Duration run = batch_time(batch);
   plan_(begins, {.kind = Kind::lease_started, .lease = batch.lease});
   for (const core::StartedTask& task : batch.tasks) {
@@ -109,22 +110,33 @@ void Agents::load(Time now, const core::LoadModel& action) {
   Rng rng = Rng::keyed(seed_, {key(Stream::load), action.gpu.value, action.model.value, number});
   const Duration nominal = model.actual_load_time.value_or(model.spec.load_time);
   const Duration took = jittered(nominal, scenario_.agents.load_jitter, rng.unit());
-  plan_(now + took, {.kind = Kind::model_loaded,
-                     .gpu = action.gpu,
-                     .model = action.model,
-                     .ok = !rng.chance(scenario_.agents.load_failure),
-                     .took = took,
-                     .incarnation = incarnations_[action.gpu.value]});
+  plan_(turn_of(now, {action.gpu}) + took, {.kind = Kind::model_loaded,
+                                            .gpu = action.gpu,
+                                            .model = action.model,
+                                            .load = action.load,
+                                            .ok = !rng.chance(scenario_.agents.load_failure),
+                                            .took = took,
+                                            .incarnation = incarnations_[action.gpu.value]});
 }
 
 void Agents::evict(Time now, const core::EvictModel& action) {
-  plan_(now + scenario_.agents.unload_delay, {.kind = Kind::model_unloaded,
-                                              .gpu = action.gpu,
-                                              .model = action.model,
-                                              .incarnation = incarnations_[action.gpu.value]});
+  Time& back = vram_back_[action.gpu.value];
+  back = std::max(back, now + scenario_.agents.unload_delay);
+  plan_(back, {.kind = Kind::model_unloaded,
+               .gpu = action.gpu,
+               .model = action.model,
+               .load = action.load,
+               .incarnation = incarnations_[action.gpu.value]});
+}
+
+Time Agents::turn_of(Time now, const std::vector<GpuId>& gpus) const {
+  for (const GpuId gpu : gpus)
+    now = std::max(now, vram_back_[gpu.value]);
+  return now;
 }
 
 void Agents::lose_gpu(GpuId gpu) {
+  vram_back_[gpu.value] = Time{0};
   if (incarnations_[gpu.value] % 2 == 0) ++incarnations_[gpu.value];
   for (auto entry = leases_.begin(); entry != leases_.end();) {
     std::vector<GpuId>& gpus = entry->second.gpus;
@@ -166,10 +178,10 @@ std::optional<core::EventBody> Agents::due(Time now, const PlannedReport& report
       return end_lease(report);
     case Kind::model_loaded:
       if (report.incarnation != incarnations_[report.gpu.value]) return std::nullopt;
-      return core::ModelLoaded{report.gpu, report.model, report.ok, report.took};
+      return core::ModelLoaded{report.gpu, report.model, report.ok, report.took, report.load};
     case Kind::model_unloaded:
       if (report.incarnation != incarnations_[report.gpu.value]) return std::nullopt;
-      return core::ModelUnloaded{report.gpu, report.model};
+      return core::ModelUnloaded{report.gpu, report.model, report.load};
     case Kind::gpu_failed:
       if (report.incarnation != incarnations_[report.gpu.value]) return std::nullopt;
       lose_gpu(report.gpu);

@@ -37,6 +37,7 @@ struct PlannedReport {
   core::Failure failure = core::Failure::error;
   GpuId gpu{};
   ModelId model{};
+  LoadId load{};
   bool ok = true;
   Duration took{0};
   std::uint32_t incarnation = 0;  // of the GPU, when it was planned
@@ -79,6 +80,8 @@ class Agents {
   std::optional<core::EventBody> end_task(const PlannedReport& report);
   std::optional<core::EventBody> end_lease(const PlannedReport& report);
   void plan_failure(Time now, GpuId gpu);
+  // When what is asked of these GPUs now can begin: behind the evictions asked for before.
+  Time turn_of(Time now, const std::vector<GpuId>& gpus) const;
   // Stretches or shortens a duration by at most the fraction.
   static Duration jittered(Duration duration, double fraction, double unit);
 
@@ -88,6 +91,7 @@ class Agents {
   std::map<LeaseId, Lease> leases_;
   std::vector<Duration> runs_;                                // by task
   std::vector<std::uint32_t> incarnations_;                   // by GPU; odd: lost
+  std::vector<Time> vram_back_;                               // by GPU: evictions done
   std::map<std::pair<GpuId, ModelId>, std::uint64_t> loads_;  // so far
 };
 

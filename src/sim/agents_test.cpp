@@ -136,18 +136,31 @@ TEST_F(AgentsTest, FailuresHaveTheirKindAndRate) {
 }
 
 TEST_F(AgentsTest, LoadsTakeTheirTimeAndEvictionsAreReported) {
-  agents().on_action(kStart, core::LoadModel{GpuId{0}, ModelId{0}, seconds(1)});
+  agents().on_action(kStart, core::LoadModel{GpuId{0}, ModelId{0}, seconds(1), LoadId{3}});
   EXPECT_EQ(planned_[0].at, kStart + seconds(4));
   const auto loaded = std::get<core::ModelLoaded>(all_due()[0]);
   EXPECT_TRUE(loaded.ok);
   EXPECT_EQ(loaded.took, seconds(4));
-  agents().on_action(kStart, core::EvictModel{GpuId{0}, ModelId{0}});
-  EXPECT_TRUE(std::holds_alternative<core::ModelUnloaded>(all_due()[0]));
+  EXPECT_EQ(loaded.load, LoadId{3});
+  agents().on_action(kStart, core::EvictModel{GpuId{0}, ModelId{0}, LoadId{3}});
+  EXPECT_EQ(std::get<core::ModelUnloaded>(all_due()[0]).load, LoadId{3});
+}
+
+TEST_F(AgentsTest, WhatFollowsAnEvictionBeginsWhenTheVramIsBack) {
+  scenario_.agents.unload_delay = seconds(2);
+  agents().on_action(kStart, core::EvictModel{GpuId{0}, ModelId{0}, LoadId{3}});
+  agents().on_action(kStart, core::LoadModel{GpuId{0}, ModelId{0}, seconds(1), LoadId{4}});
+  agents().on_action(kStart, core::LoadModel{GpuId{1}, ModelId{0}, seconds(1), LoadId{5}});
+  ASSERT_EQ(planned_.size(), 3U);
+  EXPECT_EQ(planned_[0].at, kStart + seconds(2));
+  EXPECT_EQ(planned_[1].at, kStart + seconds(6));
+  EXPECT_EQ(planned_[1].report.took, seconds(4));
+  EXPECT_EQ(planned_[2].at, kStart + seconds(4));
 }
 
 TEST_F(AgentsTest, ALostGpuReportsNothingMore) {
   agents().on_action(kStart, batch_of(0, {0}, {1}));
-  agents().on_action(kStart, core::LoadModel{GpuId{0}, ModelId{0}, seconds(1)});
+  agents().on_action(kStart, core::LoadModel{GpuId{0}, ModelId{0}, seconds(1), LoadId{0}});
   agents().lose_gpu(GpuId{0});
   agents().return_gpu(kStart, GpuId{0});
   EXPECT_TRUE(all_due().empty());

@@ -34,7 +34,7 @@ struct Due {
   Time at;
   std::uint64_t order;
   enum class Kind : std::uint8_t { lease, load } kind;
-  std::uint64_t lease = 0;
+  std::uint64_t number = 0;  // of the lease or load
   GpuId gpu;
   ModelId model;
   std::uint32_t slot = 0;  // of the batch's task list
@@ -123,7 +123,7 @@ class Bench {
       send(core::PutGpu{GpuId{i}, gpu});
       for (std::uint32_t k = 0; k < options_.models_per_gpu; ++k) {
         const std::uint32_t model = (i * options_.models_per_gpu + k * 7) % options_.queues;
-        send(core::ModelLoaded{GpuId{i}, ModelId{model}, true, Duration{0}});
+        send(core::ModelLoaded{GpuId{i}, ModelId{model}, true, Duration{0}, LoadId::none()});
       }
     }
     for (std::uint32_t t = 0; t < options_.tenants; ++t) {
@@ -179,7 +179,8 @@ class Bench {
       if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
         remember(*batch);
       } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
-        due_.push({now_ + load->expected, order_++, Due::Kind::load, 0, load->gpu, load->model, 0});
+        due_.push({now_ + load->expected, order_++, Due::Kind::load, load->load.value, load->gpu,
+                   load->model, 0});
       } else if (const auto* ended = std::get_if<core::TaskFinished>(&action)) {
         // Ended without a report of ours: cancelled or expired. Its place is taken at once.
         if (ended->state != core::TaskState::completed) refill_.push_back(flow_of(ended->task));
@@ -259,9 +260,9 @@ class Bench {
     due_.pop();
     now_ = std::max(now_, due.at);
     if (due.kind == Due::Kind::load) {
-      step(core::ModelLoaded{due.gpu, due.model, true, seconds(4)});
+      step(core::ModelLoaded{due.gpu, due.model, true, seconds(4), LoadId{due.number}});
     } else {
-      core::LeaseEnded ended{LeaseId{due.lease}, {}};
+      core::LeaseEnded ended{LeaseId{due.number}, {}};
       for (const TaskNo task : batches_[due.slot]) {
         if (below(100) == 0) {
           ended.outcomes.push_back({task, false, core::Failure::error});

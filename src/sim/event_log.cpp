@@ -182,11 +182,13 @@ void EventLog::on_event(const core::Event& event) {
           [&](const core::ModelLoaded& e) {
             write_gpu(e.gpu);
             write_model(e.model);
+            if (e.load) json_.member("load", e.load.value);
             json_.member("ok", e.ok).member("took_ns", e.took.ns);
           },
           [&](const core::ModelUnloaded& e) {
             write_gpu(e.gpu);
             write_model(e.model);
+            if (e.load) json_.member("load", e.load.value);
           },
           [&](const core::GpuLost& e) { write_gpu(e.gpu); },
           [&](const core::NodeLost& e) {
@@ -263,11 +265,12 @@ void EventLog::on_action(Time at, const core::Action& action) {
                  [&](const core::LoadModel& a) {
                    write_gpu(a.gpu);
                    write_model(a.model);
-                   json_.member("expected_ns", a.expected.ns);
+                   json_.member("load", a.load.value).member("expected_ns", a.expected.ns);
                  },
                  [&](const core::EvictModel& a) {
                    write_gpu(a.gpu);
                    write_model(a.model);
+                   if (a.load) json_.member("load", a.load.value);
                  },
                  [&](const core::HoldGpu& a) {
                    write_gpu(a.gpu);

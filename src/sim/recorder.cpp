@@ -44,7 +44,7 @@ void Recorder::on_event(const core::Event& event) {
   } else if (const auto* loaded = std::get_if<core::ModelLoaded>(&event.body); loaded != nullptr) {
     on_loaded(event.now, *loaded);
   } else if (const auto* gone = std::get_if<core::ModelUnloaded>(&event.body); gone != nullptr) {
-    drop_model(event.now, gone->gpu, gone->model);
+    drop_model(event.now, gone->gpu, gone->model, gone->load);
   } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body); lost != nullptr) {
     on_gpu_gone(event.now, lost->gpu);
   } else if (const auto* node = std::get_if<core::NodeLost>(&event.body); node != nullptr) {
@@ -183,27 +183,27 @@ void Recorder::on_lease_closed(Time at, LeaseId id) {
 
 void Recorder::on_load(Time at, const core::LoadModel& load) {
   ++models_[load.model.value].loads;
-  if (!residency_.emplace(std::pair(load.gpu, load.model), Residency::loading).second) return;
+  residency_.emplace(std::tuple(load.gpu, load.model, load.load), Residency::loading);
   Meter& vram = gpus_[load.gpu.value].vram;
   vram.set(at, vram.level + scenario_.models.specs[load.model.value].spec.weights.value);
 }
 
 void Recorder::on_loaded(Time at, const core::ModelLoaded& loaded) {
   const auto [entry, unasked] =
-      residency_.emplace(std::pair(loaded.gpu, loaded.model), Residency::loading);
+      residency_.emplace(std::tuple(loaded.gpu, loaded.model, loaded.load), Residency::loading);
   if (entry->second == Residency::resident) return;
   Meter& vram = gpus_[loaded.gpu.value].vram;
   if (unasked) {
     vram.set(at, vram.level + scenario_.models.specs[loaded.model.value].spec.weights.value);
   }
-  if (!loaded.ok) return drop_model(at, loaded.gpu, loaded.model);
+  if (!loaded.ok) return drop_model(at, loaded.gpu, loaded.model, loaded.load);
   entry->second = Residency::resident;
   Meter& resident = models_[loaded.model.value].resident;
   resident.set(at, resident.level + 1);
 }
 
-void Recorder::drop_model(Time at, GpuId gpu, ModelId model) {
-  const auto found = residency_.find({gpu, model});
+void Recorder::drop_model(Time at, GpuId gpu, ModelId model, LoadId load) {
+  const auto found = residency_.find({gpu, model, load});
   if (found == residency_.end()) return;
   Meter& vram = gpus_[gpu.value].vram;
   vram.set(at, vram.level - scenario_.models.specs[model.value].spec.weights.value);
@@ -215,13 +215,13 @@ void Recorder::drop_model(Time at, GpuId gpu, ModelId model) {
 }
 
 void Recorder::on_gpu_gone(Time at, GpuId gpu) {
-  std::vector<ModelId> gone;
-  for (auto entry = residency_.lower_bound({gpu, ModelId{0}});
-       entry != residency_.end() && entry->first.first == gpu; ++entry) {
-    gone.push_back(entry->first.second);
+  std::vector<std::pair<ModelId, LoadId>> gone;
+  for (auto entry = residency_.lower_bound({gpu, ModelId{0}, LoadId{0}});
+       entry != residency_.end() && std::get<GpuId>(entry->first) == gpu; ++entry) {
+    gone.emplace_back(std::get<ModelId>(entry->first), std::get<LoadId>(entry->first));
   }
-  for (const ModelId model : gone)
-    drop_model(at, gpu, model);
+  for (const auto& [model, load] : gone)
+    drop_model(at, gpu, model, load);
 }
 
 Report Recorder::report() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "journal/running_hash.h"
@@ -89,7 +90,7 @@ class Recorder final : public Observer {
   void release_slice(Time at, const LeaseRecord& lease, GpuId gpu);
   void on_load(Time at, const core::LoadModel& load);
   void on_loaded(Time at, const core::ModelLoaded& loaded);
-  void drop_model(Time at, GpuId gpu, ModelId model);
+  void drop_model(Time at, GpuId gpu, ModelId model, LoadId load);
   void on_gpu_gone(Time at, GpuId gpu);
   void on_refused(const core::TaskRefused& refused);
   void on_finished(Time at, const core::TaskFinished& finished);
@@ -116,7 +117,7 @@ class Recorder final : public Observer {
   std::vector<ModelRecord> models_;
   std::vector<QueueRecord> queues_;
   std::vector<double> tenant_gpu_ns_;
-  std::map<std::pair<GpuId, ModelId>, Residency> residency_;
+  std::map<std::tuple<GpuId, ModelId, LoadId>, Residency> residency_;
   std::map<std::pair<GpuId, ModelId>, std::int64_t> computing_;  // leases
 };
 

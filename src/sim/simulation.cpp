@@ -45,7 +45,7 @@ void Simulation::configure() {
   }
   for (std::uint32_t i = 0; i < scenario_.gpus.size(); ++i) {
     for (const ModelId model : scenario_.gpus.specs[i].resident) {
-      feed(start, core::ModelLoaded{GpuId{i}, model, true, Duration{0}});
+      feed(start, core::ModelLoaded{GpuId{i}, model, true, Duration{0}, LoadId::none()});
     }
   }
   agents_.plan_failures();

@@ -107,11 +107,11 @@ struct Teller {
     }
   }
   void operator()(const core::ModelLoaded& e) const {
-    out << "ModelLoaded gpu=" << e.gpu << " model=" << e.model << (e.ok ? " ok" : " failed")
-        << " took=" << e.took;
+    out << "ModelLoaded gpu=" << e.gpu << " model=" << e.model << " load=" << e.load
+        << (e.ok ? " ok" : " failed") << " took=" << e.took;
   }
   void operator()(const core::ModelUnloaded& e) const {
-    out << "ModelUnloaded gpu=" << e.gpu << " model=" << e.model;
+    out << "ModelUnloaded gpu=" << e.gpu << " model=" << e.model << " load=" << e.load;
   }
   void operator()(const core::GpuLost& e) const { out << "GpuLost " << e.gpu; }
   void operator()(const core::NodeLost& e) const { out << "NodeLost " << e.node; }
@@ -156,10 +156,11 @@ struct Teller {
     out << "LeaseClosed " << a.lease << " ran " << a.ran;
   }
   void operator()(const core::LoadModel& a) const {
-    out << "LoadModel gpu=" << a.gpu << " model=" << a.model << " " << a.expected;
+    out << "LoadModel gpu=" << a.gpu << " model=" << a.model << " load=" << a.load << " "
+        << a.expected;
   }
   void operator()(const core::EvictModel& a) const {
-    out << "EvictModel gpu=" << a.gpu << " model=" << a.model;
+    out << "EvictModel gpu=" << a.gpu << " model=" << a.model << " load=" << a.load;
   }
   void operator()(const core::HoldGpu& a) const {
     out << "HoldGpu gpu=" << a.gpu << " queue=" << a.queue;

@@ -52,8 +52,12 @@ Mib Oracle::leased(GpuId gpu) const {
 Mib Oracle::weights(GpuId gpu) const {
   Mib sum;
   for (const auto& [model, weights] : gpus_.at(gpu).weights)
-    sum += weights;
+    sum += weights.size;
   return sum;
+}
+void Oracle::take_away(Gpu& gpu, ModelId model) {
+  gpu.weights.erase(model);
+  gpu.was_left = true;
 }
 bool Oracle::uses(GpuId gpu, ModelId model) const {
   return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
@@ -67,6 +71,11 @@ void Oracle::lose(GpuId gpu) {
   lost.up = false;
   lost.weights.clear();
   lost.loading.clear();
+}
+
+void Oracle::bring_back(Gpu& gpu) {
+  if (!gpu.up) gpu.was_left = false;
+  gpu.up = true;
 }
 
 void Oracle::apply(const core::Event& event) {
@@ -104,11 +113,12 @@ void Oracle::apply(const core::Event& event) {
           }
         }
         if constexpr (std::is_same_v<Body, core::GpuReturned>) {
-          if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).up = true;
+          if (gpus_.contains(e.gpu)) bring_back(gpus_.at(e.gpu));
         }
         if constexpr (std::is_same_v<Body, core::NodeReturned>) {
-          for (auto& [id, gpu] : gpus_)
-            gpu.up = gpu.up || gpu.spec.node == e.node;
+          for (auto& [id, gpu] : gpus_) {
+            if (gpu.spec.node == e.node) bring_back(gpu);
+          }
         }
         if constexpr (std::is_same_v<Body, core::GpuUtilisation>) {
           if (gpus_.contains(e.gpu)) gpus_.at(e.gpu).reported = e.utilisation;
@@ -116,19 +126,26 @@ void Oracle::apply(const core::Event& event) {
         if constexpr (std::is_same_v<Body, core::ModelLoaded>) {
           if (!gpus_.contains(e.gpu) || !gpus_.at(e.gpu).up) return;
           Gpu& gpu = gpus_.at(e.gpu);
-          const bool was_asked = gpu.loading.erase(e.model) > 0;
-          if (was_asked && !e.ok) gpu.weights.erase(e.model);
-          // Unasked: taken over where it fits.
+          const auto known = gpu.weights.find(e.model);
+          if (e.load) {
+            const bool is_answer = known != gpu.weights.end() && known->second.load == e.load;
+            if (!is_answer || gpu.loading.erase(e.model) == 0) return;
+            if (!e.ok) take_away(gpu, e.model);
+            return;
+          }
+          // Unasked: taken over where it fits, unless something has left the GPU before.
           const Mib size = models_.at(e.model).weights;
           const auto usable = Mib{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
-          if (!was_asked && e.ok && leased(e.gpu) + weights(e.gpu) + size <= usable) {
-            gpu.weights.try_emplace(e.model, size);
+          if (!gpu.was_left && e.ok && leased(e.gpu) + weights(e.gpu) + size <= usable) {
+            gpu.weights.try_emplace(e.model, Weights{size, {}});
           }
         }
         if constexpr (std::is_same_v<Body, core::ModelUnloaded>) {
           if (!gpus_.contains(e.gpu)) return;
           Gpu& gpu = gpus_.at(e.gpu);
-          if (!gpu.loading.contains(e.model) && !uses(e.gpu, e.model)) gpu.weights.erase(e.model);
+          const auto known = gpu.weights.find(e.model);
+          if (known == gpu.weights.end() || known->second.load != e.load) return;
+          if (!gpu.loading.contains(e.model) && !uses(e.gpu, e.model)) take_away(gpu, e.model);
         }
       },
       event.body);
@@ -192,7 +209,9 @@ void Oracle::apply(const core::Action& action) {
         if constexpr (std::is_same_v<Body, core::LoadModel>) {
           Gpu& gpu = gpus_.at(a.gpu);
           require(gpu.up && !gpu.draining, "a load on a GPU that takes no work");
-          require(gpu.weights.emplace(a.model, models_.at(a.model).weights).second,
+          const Weights weights_now{models_.at(a.model).weights, a.load};
+          require(a.load.value == next_load_++, "a load has the number of another");
+          require(gpu.weights.emplace(a.model, weights_now).second,
                   text("model", a.model) + " loaded where it is");
           gpu.loading.insert(a.model);
           const Mib usable{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
@@ -203,8 +222,9 @@ void Oracle::apply(const core::Action& action) {
           Gpu& gpu = gpus_.at(a.gpu);
           require(!uses(a.gpu, a.model), text("model", a.model) + " evicted while in use");
           require(!gpu.loading.contains(a.model), text("model", a.model) + " evicted in its load");
-          require(gpu.weights.erase(a.model) == 1,
+          require(gpu.weights.contains(a.model) && gpu.weights.at(a.model).load == a.load,
                   text("model", a.model) + " evicted from nowhere");
+          take_away(gpu, a.model);
         }
       },
       action);

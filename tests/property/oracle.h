@@ -42,13 +42,18 @@ class Oracle {
     std::vector<GpuId> gpus;
     std::vector<std::pair<TenantId, std::int64_t>> use;  // of each task, in thousandths of a GPU
   };
+  struct Weights {
+    Mib size;
+    LoadId load;
+  };
   struct Gpu {
     core::GpuSpec spec;
     bool up = true;
     bool draining = false;
     Milli reported;
-    std::map<ModelId, Mib> weights;  // resident or loading
+    std::map<ModelId, Weights> weights;  // resident or loading
     std::set<ModelId> loading;
+    bool was_left = false;  // by some model, since it came
   };
 
   void apply(const core::Event& event);
@@ -60,6 +65,8 @@ class Oracle {
   void lose(GpuId gpu);
   Mib leased(GpuId gpu) const;
   Mib weights(GpuId gpu) const;
+  static void take_away(Gpu& gpu, ModelId model);
+  static void bring_back(Gpu& gpu);
   bool uses(GpuId gpu, ModelId model) const;
   Task& task(TaskNo no);
   const Task& task(TaskNo no) const;
@@ -77,6 +84,7 @@ class Oracle {
   std::map<TaskNo, core::TaskState> ended_;
   std::map<LeaseId, Lease> leases_;
   std::set<LeaseId> leases_ever_;
+  std::uint64_t next_load_ = 0;
   std::set<SignalId> signals_;
 };
 

@@ -145,7 +145,7 @@ class FloodedWorld {
         }
       } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
         reports_.push({now_ + flood_.load, ++order_,
-                       core::ModelLoaded{load->gpu, load->model, true, flood_.load}});
+                       core::ModelLoaded{load->gpu, load->model, true, flood_.load, load->load}});
       }
     }
     const core::Queue& large =

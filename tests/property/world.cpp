@@ -67,8 +67,9 @@ void World::heal() {
   for (std::uint32_t i = 0; i < gpus_; ++i) {
     feed(core::GpuReturned{GpuId{i}});
     // Those that were loaded with other weights are loaded anew.
-    for (std::uint32_t model = 0; model < models_; ++model)
-      feed(core::ModelUnloaded{GpuId{i}, ModelId{model}});
+    const std::vector<core::Residence> residences = state.gpus[i].residences;
+    for (const core::Residence& residence : residences)
+      feed(core::ModelUnloaded{GpuId{i}, residence.model, residence.load});
     feed(core::DrainGpu{GpuId{i}, false});
     feed(core::GpuUtilisation{GpuId{i}, Milli{0}});
   }
@@ -95,10 +96,10 @@ bool World::settle_once() {
   const std::vector<OpenLease> open = open_;
   const std::vector<ModelReport> reports = std::exchange(model_reports_, {});
   for (const ModelReport& report : reports) {
-    if (report.load) {
-      feed(core::ModelLoaded{report.gpu, report.model, true, milliseconds(100)});
+    if (report.loaded) {
+      feed(core::ModelLoaded{report.gpu, report.model, true, milliseconds(100), report.load});
     } else {
-      feed(core::ModelUnloaded{report.gpu, report.model});
+      feed(core::ModelUnloaded{report.gpu, report.model, report.load});
     }
   }
   for (const OpenLease& lease : open)
@@ -141,9 +142,9 @@ void World::note(const core::Action& action) {
     closed_.push_back(closed->lease);
     if (closed_.size() > 8) closed_.pop_front();
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
-    model_reports_.push_back({load->gpu, load->model, true});
+    model_reports_.push_back({load->gpu, load->model, load->load, true});
   } else if (const auto* eviction = std::get_if<core::EvictModel>(&action)) {
-    model_reports_.push_back({eviction->gpu, eviction->model, false});
+    model_reports_.push_back({eviction->gpu, eviction->model, eviction->load, false});
   }
 }
 
@@ -342,19 +343,17 @@ void World::model_reports(const Command& command) {
   if (models_ == 0) return feed(core::Tick{});
   const GpuId gpu{digits.pick(gpus_)};
   const ModelId model{digits.pick(models_)};
-  if (digits.one_in(10)) return feed(core::ModelUnloaded{gpu, model});
-  if (digits.one_in(10)) return feed(core::ModelLoaded{gpu, model, true, milliseconds(100)});
+  if (digits.one_in(10)) return feed(core::ModelUnloaded{gpu, model, {}});
+  if (digits.one_in(10)) return feed(core::ModelLoaded{gpu, model, true, milliseconds(100), {}});
   if (model_reports_.empty()) return feed(core::Tick{});
-  // The first of some GPU: an agent answers in order.
-  const GpuId of = model_reports_[command.a % model_reports_.size()].gpu;
-  const auto it = std::find_if(model_reports_.begin(), model_reports_.end(),
-                               [&](const ModelReport& report) { return report.gpu == of; });
-  const ModelReport report = *it;
-  model_reports_.erase(it);
-  if (!report.load) return feed(core::ModelUnloaded{report.gpu, report.model});
+  // In any order, and now and then twice.
+  const std::size_t at = command.a % model_reports_.size();
+  const ModelReport report = model_reports_[at];
+  if (!digits.one_in(6)) model_reports_.erase(model_reports_.begin() + static_cast<long>(at));
+  if (!report.loaded) return feed(core::ModelUnloaded{report.gpu, report.model, report.load});
   const bool ok = digits.pick(4) > 0;
   const Duration took = milliseconds(digits.pick(9000));
-  feed(core::ModelLoaded{report.gpu, report.model, ok, took});
+  feed(core::ModelLoaded{report.gpu, report.model, ok, took, report.load});
 }
 
 // --- administration ---

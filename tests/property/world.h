@@ -102,7 +102,8 @@ class World {
   struct ModelReport {
     GpuId gpu;
     ModelId model;
-    bool load = false;
+    LoadId load;
+    bool loaded = false;  // else unloaded
   };
 
   void set_up();

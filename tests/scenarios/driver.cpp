@@ -30,7 +30,9 @@ class Agents {
     } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
       const auto plan = script_.model_plans.find(load->model);
       const Duration takes = plan->second.takes.value_or(load->expected);
-      loads_[{load->gpu, load->model}] = {now, now + takes};
+      loads_[load->load] = {load->gpu, load->model, now, now + takes};
+    } else if (const auto* evict = std::get_if<core::EvictModel>(&action)) {
+      at_once_.emplace_back(core::ModelUnloaded{evict->gpu, evict->model, evict->load});
     } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
       leave(stop->lease, stop->task);
     } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
@@ -40,7 +42,7 @@ class Agents {
 
   void see(const EventBody& event) {
     if (const auto* lost = std::get_if<core::GpuLost>(&event)) {
-      std::erase_if(loads_, [&](const auto& load) { return load.first.first == lost->gpu; });
+      std::erase_if(loads_, [&](const auto& load) { return load.second.gpu == lost->gpu; });
     }
   }
 
@@ -49,7 +51,7 @@ class Agents {
     Time next = Time::never();
     for (const auto& [id, lease] : leases_)
       next = std::min(next, lease.ends);
-    for (const auto& [where, load] : loads_)
+    for (const auto& [id, load] : loads_)
       next = std::min(next, load.ends);
     return next;
   }
@@ -62,13 +64,13 @@ class Agents {
       return body;
     }
     const Time due = next();
-    for (const auto& [where, load] : loads_) {
+    for (const auto& [id, load] : loads_) {
       if (load.ends != due) continue;
-      const auto [gpu, model] = where;
-      const Duration took = load.ends - load.began;
-      loads_.erase(where);
-      const bool is_ok = ++loads_seen_[model] > script_.model_plans.at(model).failing_loads;
-      return core::ModelLoaded{gpu, model, is_ok, took};
+      const bool is_ok =
+          ++loads_seen_[load.model] > script_.model_plans.at(load.model).failing_loads;
+      const core::ModelLoaded loaded{load.gpu, load.model, is_ok, load.ends - load.began, id};
+      loads_.erase(id);
+      return loaded;
     }
     const auto lease = std::find_if(leases_.begin(), leases_.end(),
                                     [&](const auto& entry) { return entry.second.ends == due; });
@@ -99,6 +101,8 @@ class Agents {
     Time ends;
   };
   struct Load {
+    GpuId gpu;
+    ModelId model;
     Time began;
     Time ends;
   };
@@ -128,7 +132,7 @@ class Agents {
 
   const Script& script_;
   std::map<LeaseId, Running> leases_;
-  std::map<std::pair<GpuId, ModelId>, Load> loads_;
+  std::map<LoadId, Load> loads_;
   std::map<ModelId, std::uint32_t> loads_seen_;
   std::deque<EventBody> at_once_;
 };

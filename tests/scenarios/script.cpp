@@ -232,11 +232,11 @@ class Reader {
 
   void read_resident(Words& w) {
     const ModelId m = model(w);
-    say(EventBody(ModelLoaded{gpu(w), m, true, Duration{0}}));
+    say(EventBody(ModelLoaded{gpu(w), m, true, Duration{0}, LoadId::none()}));
   }
   void read_unload(Words& w) {
     const ModelId m = model(w);
-    say(EventBody(ModelUnloaded{gpu(w), m}));
+    say(EventBody(ModelUnloaded{gpu(w), m, LoadId::none()}));
   }
   void read_pause(Words& w) { pause(w, true); }
   void read_resume(Words& w) { pause(w, false); }
@@ -268,15 +268,25 @@ class Reader {
   }
   // A report as it stands, late, doubled or wrong.
   void read_report(Words& w) {
-    const std::string what = w.take("`start`, `end` or `task`");
+    const std::string kinds = "`start`, `end`, `task`, `loaded` or `unloaded`";
+    const std::string what = w.take(kinds);
+    if (what == "loaded" || what == "unloaded") return read_load_report(w, what == "loaded");
     const LeaseId id = lease(w);
     if (what == "start") return say(EventBody(LeaseStarted{id}));
     if (what == "end") return say(EventBody(LeaseEnded{id, {}}));
-    if (what != "task") w.fail("expected `start`, `end` or `task`, got `" + what + "`");
+    if (what != "task") w.fail("expected " + kinds + ", got `" + what + "`");
     TaskOutcome outcome{task(w), true, Failure::error};
     const auto kind = w.take_if_any();
     if (kind) outcome = {outcome.task, false, read_failure(w, *kind)};
     say(EventBody(TaskEnded{id, outcome}));
+  }
+  void read_load_report(Words& w, bool is_loaded) {
+    const auto id = read_integer(w.take("the number of a load"));
+    if (!id) w.fail("expected the number of a load");
+    const LoadId load{static_cast<std::uint64_t>(*id)};
+    const ModelId m = model(w);
+    if (is_loaded) return say(EventBody(ModelLoaded{gpu(w), m, true, Duration{0}, load}));
+    say(EventBody(ModelUnloaded{gpu(w), m, load}));
   }
   void read_show(Words& w) {
     const std::string what = w.take("`charges` or `tenant`");

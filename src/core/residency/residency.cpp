@@ -228,7 +228,9 @@ std::int64_t load_charge(const State& state, QueueId id) {
 }
 
 void begin_load(State& state, const LoadModel& load) {
-  add_residence(state, load.gpu, load.model, true);
+  ASSERT(load.load.value == state.next_load);
+  ++state.next_load;
+  add_residence(state, load.gpu, load.model, load.load, true);
   Model& model = state.model(load.model);
   ++model.loads;
   refresh_gpu(state, load.gpu);
@@ -247,26 +249,23 @@ void finish_load(State& state, const ModelLoaded& loaded) {
   Gpu& gpu = state.gpu(loaded.gpu);
   Model& model = state.model(loaded.model);
   if (!gpu.up) return;
-  const Residence* residence = find_residence(gpu, loaded.model);
-  if (residence != nullptr && !residence->loading) return;  // a duplicate
-  if (residence == nullptr) {
+  Residence* residence = find_residence(gpu, loaded.model);
+  const bool is_answer =
+      residence != nullptr && residence->loading && residence->load == loaded.load;
+  if (!loaded.load && residence == nullptr && gpu.adopts) {
     // Already there when the agent came: taken over if it fits what is promised.
     if (!loaded.ok || model.spec.weights > free_vram(gpu)) return;
-    add_residence(state, loaded.gpu, loaded.model, false);
-  } else {
-    const Mib reserved = residence->weights;
+    add_residence(state, loaded.gpu, loaded.model, LoadId::none(), false);
+  } else if (is_answer && loaded.ok) {
+    note_resident(state, loaded.gpu, loaded.model);
+    residence->owed = loaded.took;
+    end_pause(state, loaded.gpu, loaded.model);
+    model.load_times[gpu.spec.kind].add(loaded.took);
+  } else if (is_answer) {
     remove_residence(state, loaded.gpu, loaded.model);
-    if (loaded.ok) {
-      end_pause(state, loaded.gpu, loaded.model);
-      // It takes what was reserved, even if its spec has changed since.
-      Residence& loaded_now = add_residence(state, loaded.gpu, loaded.model, false);
-      gpu.weights += reserved - loaded_now.weights;
-      loaded_now.weights = reserved;
-      loaded_now.owed = loaded.took;
-      model.load_times[gpu.spec.kind].add(loaded.took);
-    } else {
-      pause_loads(state, loaded.gpu, loaded.model);
-    }
+    pause_loads(state, loaded.gpu, loaded.model);
+  } else {
+    return;  // late or a duplicate
   }
   arm_keep_alive(state, loaded.gpu);
   refresh_gpu(state, loaded.gpu);
@@ -277,7 +276,8 @@ void finish_load(State& state, const ModelLoaded& loaded) {
 void note_unloaded(State& state, const ModelUnloaded& unloaded) {
   if (!state.has(unloaded.gpu) || !state.has(unloaded.model)) return;
   const Residence* residence = find_residence(state.gpu(unloaded.gpu), unloaded.model);
-  if (residence == nullptr || residence->loading || residence->leases > 0) return;
+  if (residence == nullptr || residence->load != unloaded.load) return;  // late or a duplicate
+  if (residence->loading || residence->leases > 0) return;
   remove_residence(state, unloaded.gpu, unloaded.model);
   refresh_gpu(state, unloaded.gpu);
   refresh_queues_of(state, unloaded.model);

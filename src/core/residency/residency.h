@@ -57,7 +57,8 @@ std::int64_t load_charge(const State& state, QueueId queue);
 
 void begin_load(State& state, const LoadModel& load);
 void evict(State& state, const EvictModel& eviction);
-// Reports of agents. A model may also appear or vanish unasked.
+// Reports of agents. A model may also appear or vanish unasked. A report about another load than
+// the one that the residence comes from is late or a duplicate, and changes nothing.
 void finish_load(State& state, const ModelLoaded& loaded);
 void note_unloaded(State& state, const ModelUnloaded& unloaded);
 // The queue's load, or the room it needs, was found not worth it; it is asked again when due or

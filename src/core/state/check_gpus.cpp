@@ -39,6 +39,9 @@ void check_use(const State& state, GpuId id, Findings& findings) {
     if (residence.loading || using_model[residence.model] > 0) busy += residence.weights;
     findings.same(residence.leases, using_model[residence.model], "batches that use model ",
                   residence.model, " on GPU ", id);
+    findings.must(residence.load ? residence.load.value < state.next_load : !residence.loading,
+                  "model ", residence.model, " on GPU ", id, " comes from load ", residence.load,
+                  ", the next is ", state.next_load);
     findings.must(i == 0 || gpu.residences[i - 1].model < residence.model, "the residences of GPU ",
                   id, " are not sorted at ", i);
     using_model.erase(residence.model);

@@ -146,6 +146,7 @@ struct Model {
 // A model on a GPU.
 struct Residence {
   ModelId model;
+  LoadId load;  // that brought it there; none: it was there when the agent came
   Mib weights;  // as they were when it was loaded
   bool loading = false;
   bool used = false;         // has served a batch since it was loaded
@@ -167,9 +168,10 @@ struct Gpu {
   Mib usable;
   bool up = true;
   bool draining = false;
-  Mib leased;        // by batches, beside weights
-  Mib weights;       // resident or loading
-  Mib weights_busy;  // the part that is loading or used by a batch
+  bool adopts = true;  // models found on it are taken over: nothing has left it since it came
+  Mib leased;          // by batches, beside weights
+  Mib weights;         // resident or loading
+  Mib weights_busy;    // the part that is loading or used by a batch
   Milli shares;
   Milli reported;
   QueueId held_for;

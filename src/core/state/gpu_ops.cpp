@@ -108,12 +108,13 @@ const Residence* find_residence(const Gpu& gpu, ModelId model) {
   return it != gpu.residences.end() && it->model == model ? &*it : nullptr;
 }
 
-Residence& add_residence(State& state, GpuId id, ModelId model, bool loading) {
+Residence& add_residence(State& state, GpuId id, ModelId model, LoadId load, bool loading) {
   leave_indexes(state, id);
   Gpu& gpu = state.gpu(id);
   ASSERT(find_residence(gpu, model) == nullptr);
   const auto at = gpu.residences.insert(position_of(gpu.residences, model), Residence{});
   at->model = model;
+  at->load = load;
   at->loading = loading;
   at->since = at->idle_since = state.now;
   at->weights = state.model(model).spec.weights;
@@ -128,6 +129,20 @@ Residence& add_residence(State& state, GpuId id, ModelId model, bool loading) {
     if (is_open(gpu)) ++owner.resident_open;
   }
   return *at;
+}
+
+void note_resident(State& state, GpuId id, ModelId model) {
+  leave_indexes(state, id);
+  Gpu& gpu = state.gpu(id);
+  Residence& residence = *find_residence(gpu, model);
+  ASSERT(residence.loading);
+  residence.loading = false;
+  residence.since = residence.idle_since = state.now;
+  gpu.weights_busy -= residence.weights;
+  Model& owner = state.model(model);
+  --owner.loading;
+  ++owner.resident;
+  if (is_open(gpu)) ++owner.resident_open;
 }
 
 void remove_residence(State& state, GpuId id, ModelId model) {
@@ -148,6 +163,7 @@ void remove_residence(State& state, GpuId id, ModelId model) {
   }
   owner.gpus.erase(std::lower_bound(owner.gpus.begin(), owner.gpus.end(), id));
   gpu.residences.erase(at);
+  gpu.adopts = false;
 }
 
 void set_usable(State& state, GpuId id, Mib usable) {

@@ -71,6 +71,7 @@ struct State {
   std::vector<std::uint32_t> free_leases;
   FlatMap64 lease_index;
   std::uint64_t next_lease = 0;
+  std::uint64_t next_load = 0;
   std::uint32_t live_leases = 0;
 
   std::map<GroupId, std::uint32_t> groups;  // first task's slot
@@ -206,7 +207,9 @@ void index_gpu(State& state, GpuId gpu);
 void refresh_gpu(State& state, GpuId gpu);
 Residence* find_residence(Gpu& gpu, ModelId model);
 const Residence* find_residence(const Gpu& gpu, ModelId model);
-Residence& add_residence(State& state, GpuId gpu, ModelId model, bool loading);
+Residence& add_residence(State& state, GpuId gpu, ModelId model, LoadId load, bool loading);
+// The load is done.
+void note_resident(State& state, GpuId gpu, ModelId model);
 // REQUIRES that no batch uses it, unless the GPU is down.
 void remove_residence(State& state, GpuId gpu, ModelId model);
 // None: the model did not fail to load there.

@@ -217,7 +217,7 @@ class EngineWorld {
     const std::size_t at = random.below(loads_.size());
     const core::LoadModel load = loads_[at];
     loads_.erase(loads_.begin() + static_cast<std::ptrdiff_t>(at));
-    return core::ModelLoaded{load.gpu, load.model, chance(random, 85), seconds(2)};
+    return core::ModelLoaded{load.gpu, load.model, chance(random, 85), seconds(2), load.load};
   }
 
   core::EventBody report(Random& random) {
@@ -286,7 +286,7 @@ class EngineWorld {
       case 4:
         return core::NodeReturned{NodeId{gpu_id.value / 2}};
       case 5:
-        return core::ModelUnloaded{gpu_id, any<ModelId>(random, kModels)};
+        return core::ModelUnloaded{gpu_id, any<ModelId>(random, kModels), {}};
       default:
         return core::GpuUtilisation{gpu_id, Milli{pick<std::int64_t>(random, {0, 300, 950})}};
     }

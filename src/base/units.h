@@ -31,7 +31,8 @@ inline constexpr Milli kWholeGpu{1000};
 // 128 bits for intermediate products; g++ and clang have it, ISO C++ does not name it.
 __extension__ typedef __int128 Wide;
 
-// value × numerator / denominator without overflow of the product, rounded to nearest, halves up.
+// value × numerator / denominator without overflow of the product, rounded to nearest, halves up; a
+// result that fits nowhere is the largest (or least) that does.
 constexpr std::int64_t scale(std::int64_t value, std::int64_t numerator, std::int64_t denominator) {
   const std::int64_t half = denominator / 2;
   std::int64_t narrow = 0;
@@ -40,7 +41,10 @@ constexpr std::int64_t scale(std::int64_t value, std::int64_t numerator, std::in
     return narrow / denominator;  // nearly always, and many times faster than the wide division
   }
   const Wide product = static_cast<Wide>(value) * numerator;
-  return static_cast<std::int64_t>((product + (product < 0 ? -half : half)) / denominator);
+  const Wide result = (product + (product < 0 ? -half : half)) / denominator;
+  if (result > INT64_MAX) return INT64_MAX;
+  if (result < INT64_MIN) return INT64_MIN;
+  return static_cast<std::int64_t>(result);
 }
 
 }  // namespace berth

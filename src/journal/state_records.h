@@ -81,14 +81,13 @@ BERTH_FIELDS(LoadTimeRecord, kind, took);
 
 struct ModelRecord {
   core::ModelSpec spec;
-  core::ArrivalSketch arrivals;
   std::vector<LoadTimeRecord> load_times;  // by kind, ascending
   std::uint64_t loads = 0;
   std::uint64_t evictions = 0;
   Duration resident_time;
   Duration computing_time;
 };
-BERTH_FIELDS(ModelRecord, spec, arrivals, load_times, loads, evictions, resident_time,
+BERTH_FIELDS(ModelRecord, spec, load_times, loads, evictions, resident_time,
              computing_time);
 
 struct ResidenceRecord {

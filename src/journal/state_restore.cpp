@@ -32,19 +32,14 @@ bool is_sane(const core::BatchTimeSketch& sketch) {
          sketch.sum_nt >= 0 && fits(sketch.base.ns) && fits(sketch.per_task.ns);
 }
 
-// Whether the engine can reckon with a queue's batch times and its model's load time at all.
-// Refuses only what it could not have computed itself.
-bool estimates_fit(const core::Queue& queue, const core::Model* model) {
+// Whether the engine can reckon with a queue's batch times at all. Refuses only what it could not
+// have computed itself.
+bool estimates_fit(const core::Queue& queue) {
   constexpr Wide kMost = std::numeric_limits<std::int64_t>::max() / 2;
   const Wide size = queue.spec.max_batch_size;
   const Wide declared = queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * size;
   const Wide learned = queue.batch_time.base.ns + queue.batch_time.per_task.ns * size;
-  if (declared < 0 || declared > kMost || learned > kMost) return false;
-  if (model == nullptr) return true;
-  const Wide loads = static_cast<Wide>(model->spec.load_time.ns) * 2;
-  const Wide each = queue.batch_time.known() ? learned : declared;
-  if (each == 0) return true;
-  return loads >= 0 && loads <= kMost && (loads / each * model->resident + 1) * size <= kMost;
+  return declared >= 0 && declared <= kMost && learned <= kMost;
 }
 
 }  // namespace
@@ -159,13 +154,10 @@ bool Restorer::read_models() { return read_list<ModelRecord>(StateSection::model
 
 void Restorer::take(ModelRecord& record) {
   require(is_mib(record.spec.weights) && is_mib(record.spec.vram_per_task), "VRAM in range");
-  require(record.arrivals.gap_ns >= 0 &&
-              (record.arrivals == core::ArrivalSketch{} || is_past(record.arrivals.last)),
-          "arrivals of the past");
   core::Model& model = state_->models.emplace_back();
   model.spec = record.spec;
-  model.arrivals = record.arrivals;
   for (const LoadTimeRecord& load : record.load_times) {
+    require(load.took.mean_ns >= 0 && load.took.count >= 0, "load times in range");
     require(model.load_times.empty() || model.load_times.rbegin()->first < load.kind,
             "load times by kind, ascending");
     model.load_times.insert_or_assign(load.kind, load.took);
@@ -267,7 +259,7 @@ void Restorer::take(QueueRecord& record) {
   queue.arrivals = record.arrivals;
   queue.wait = record.wait;
   queue.tightest_wait = record.tightest_wait;
-  require(estimates_fit(queue, model ? &state_->model(model) : nullptr), "times in range");
+  require(estimates_fit(queue), "times in range");
   if (record.patience) {
     queue.due = record.patience->due;
     queue.overdue = record.patience->overdue;

@@ -77,7 +77,6 @@ TenantRecord tenant_record(const core::Tenant& tenant) {
 
 ModelRecord model_record(const core::Model& model) {
   ModelRecord record{.spec = model.spec,
-                     .arrivals = model.arrivals,
                      .load_times = {},
                      .loads = model.loads,
                      .evictions = model.evictions,

@@ -148,8 +148,7 @@ Reason judge_lateness(const State& state, const TaskSpec& spec) {
   if (queue.spec.model) servers = state.model(queue.spec.model).resident;
   servers = std::max<std::int64_t>(1, servers);
   const std::int64_t size = queue.spec.max_batch_size;
-  const Duration mean{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
-  const Duration batch = predict_batch(queue, size, mean, kWholeGpu);
+  const Duration batch = predict_batch(queue, size, mean_run(queue), kWholeGpu);
   const Duration ahead{scale(batch.ns, queue.pending, size * servers) +
                        running_work(state, queue).ns / servers};
   if (ahead <= spec.tolerated_wait) return {};
@@ -296,7 +295,6 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   Queue& queue = state.queue(spec.queue);
   queue.arrivals.add(state.now);
   queue.tightest_wait = std::min(queue.tightest_wait, spec.tolerated_wait);
-  if (queue.spec.model) state.model(queue.spec.model).arrivals.add(state.now);
 
   if (row.unresolved == 0 && row.held == ReasonCode::none && row.eligible <= state.now) {
     row.state = TaskState::pending;

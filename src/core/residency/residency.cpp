@@ -223,7 +223,7 @@ RoomPlan plan_room(const State& state, QueueId id, bool forced) {
 std::int64_t load_charge(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const Duration load = state.model(queue.spec.model).spec.load_time;
+  const Duration load = predict_load(state.model(queue.spec.model));
   return over_weight(state.tenant(head.tenant), scale(load.ns, head.share, 1'000'000));
 }
 
@@ -303,7 +303,7 @@ void decline_load(State& state, const QueuePassedOver& passed) {
 void consider_copy(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   const Model& model = state.model(queue.spec.model);
-  const Duration load = model.spec.load_time;
+  const Duration load = predict_load(model);
   Time frees = Time::never();
   std::size_t looks = kCopiesLookedAt;
   for (const GpuId gpu : model.gpus) {

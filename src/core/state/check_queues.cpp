@@ -133,7 +133,7 @@ bool wants_copy(const Queue& queue, const Model& model) {
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
   if (each.ns <= 0) return false;
-  const std::int64_t loads_worth = 2 * model.spec.load_time.ns / each.ns;
+  const Wide loads_worth = Wide{2} * predict_load(model).ns / each.ns;
   return queue.startable >= (loads_worth * model.resident_open + 1) * size;
 }
 
@@ -295,7 +295,7 @@ void check_copies(const State& state, Findings& findings) {
     findings.must(may_wait || !waits, "queue ", i, " waits for a copy until ", queue.copy_at);
     const bool is_stuck = may_wait && queue.bench == Bench::none && queue.declined_at == 0;
     if (!is_stuck || waits) continue;
-    const Duration load = state.model(queue.spec.model).spec.load_time;
+    const Duration load = predict_load(state.model(queue.spec.model));
     findings.must(state.now + load == Time::never(), "queue ", i, " is stuck without an end");
   }
 }

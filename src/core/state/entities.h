@@ -134,7 +134,6 @@ struct Model {
   std::uint32_t resident_open = 0;  // the part on GPUs that accept work and are held for nobody
   std::uint32_t loading = 0;
   std::uint32_t backlog = 0;  // startable tasks of its queues
-  ArrivalSketch arrivals;
   std::map<KindId, MeanSketch> load_times;  // learned by GPU kind
   std::uint32_t failing_gpus = 0;           // where its last load failed
   std::uint64_t loads = 0;

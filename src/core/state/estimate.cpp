@@ -5,6 +5,26 @@
 #include "core/state/state.h"
 
 namespace berth::core {
+namespace {
+
+// What may start in a queue and will come in the next `keep`, as time on one GPU.
+Duration predicted_work(const State& state, const Queue& queue, Duration keep) {
+  const Duration gap = queue.arrivals.gap(state.now);
+  const std::int64_t arrivals =
+      gap == Duration::forever() ? 0 : keep.ns / std::max<std::int64_t>(1, gap.ns);
+  const std::int64_t tasks = queue.startable + arrivals;
+  if (tasks == 0) return Duration{0};
+  const std::int64_t size = std::clamp<std::int64_t>(tasks, 1, queue.spec.max_batch_size);
+  const Duration batch = predict_batch(queue, size, mean_run(queue), kWholeGpu);
+  return Duration{scale(batch.ns, tasks, size)};
+}
+
+}  // namespace
+
+Duration mean_run(const Queue& queue) {
+  return Duration{
+      scale(queue.pending_work_us, 1000, std::max<std::int64_t>(1, queue.pending))};
+}
 
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed) {
   const bool has_batch_time = queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0;
@@ -25,6 +45,13 @@ Duration predict_load(const Model& model, KindId kind) {
                                       : it->second.or_else(model.spec.load_time);
 }
 
+Duration predict_load(const Model& model) {
+  Duration longest{0};
+  for (const auto& [kind, took] : model.load_times)
+    longest = std::max(longest, took.or_else(model.spec.load_time));
+  return model.load_times.empty() ? model.spec.load_time : longest;
+}
+
 std::int64_t cost_us(std::int64_t rate, Duration ran) { return scale(ran.ns, rate, 1'000'000); }
 
 std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share,
@@ -41,18 +68,13 @@ std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Mil
 }
 
 Duration predicted_work(const State& state, ModelId id) {
+  constexpr std::size_t kQueuesReckoned = 64;
   const Model& model = state.model(id);
-  const Duration gap = model.arrivals.gap(state.now);
-  const std::int64_t keep = std::min(model.spec.keep_alive.ns, minutes(60).ns);
-  const std::int64_t arrivals =
-      gap == Duration::forever() ? 0 : keep / std::max<std::int64_t>(1, gap.ns);
-  const std::int64_t tasks = model.backlog + arrivals;
-  if (tasks == 0 || model.queues.empty()) return Duration{0};
-  const Queue& queue = state.queue(model.queues.front());
-  const std::int64_t size = std::clamp<std::int64_t>(tasks, 1, queue.spec.max_batch_size);
-  const Duration mean{queue.pending_work_us * 1000 / std::max<std::int64_t>(1, queue.pending)};
-  const Duration batch = predict_batch(queue, size, mean, kWholeGpu);
-  return Duration{scale(batch.ns, tasks, size)};
+  const Duration keep = std::min(model.spec.keep_alive, minutes(60));
+  Duration sum{0};
+  for (std::size_t i = 0; i < std::min(model.queues.size(), kQueuesReckoned); ++i)
+    sum = sum + predicted_work(state, state.queue(model.queues[i]), keep);
+  return sum;
 }
 
 std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us) {

@@ -99,8 +99,9 @@ std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration each = predict_batch(queue, size, Duration{0}, kWholeGpu);
   if (each.ns <= 0) return UINT32_MAX;
-  const std::int64_t batches = 2 * model.spec.load_time.ns / each.ns * model.resident_open + 1;
-  return static_cast<std::uint32_t>(std::min<std::int64_t>(batches * size, UINT32_MAX));
+  const Wide loads_worth = Wide{2} * predict_load(model).ns / each.ns;
+  const Wide tasks = (loads_worth * model.resident_open + 1) * size;
+  return static_cast<std::uint32_t>(std::min<Wide>(tasks, UINT32_MAX));
 }
 
 struct Place {
@@ -178,7 +179,7 @@ void watch_copies(State& state, QueueId id) {
   if (!may_wait || state.model(queue.spec.model).loading > 0) return clear_copy(state, id);
   const bool is_stuck = queue.bench == Bench::none && queue.declined_at == 0;
   if (!is_stuck || queue.copy_at != Time::never()) return;
-  queue.copy_at = state.now + state.model(queue.spec.model).spec.load_time;
+  queue.copy_at = state.now + predict_load(state.model(queue.spec.model));
   state.timers.set(TimerKind::copy, id.value, id.value, queue.copy_at);
 }
 

@@ -242,16 +242,21 @@ void release_hold(State& state, GpuId gpu);
 
 // --- estimates (state/estimate.cpp) -----------------------------------------------------------
 
+// The mean of the run times that what is pending declares.
+Duration mean_run(const Queue& queue);
 // How long a batch of n tasks of this queue takes on a GPU of this speed: what its tasks declare
 // (`longest` is the longest expected run among them) where the queue has no batch time of its own,
 // else what was learned, else what the queue declares.
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed);
 Duration predict_load(const Model& model, KindId kind);
+// The same before the GPU is known: the longest that was learned on any kind.
+Duration predict_load(const Model& model);
 // GPU-microseconds charged for a run of `ran` at `rate`.
 std::int64_t cost_us(std::int64_t rate, Duration ran);
 // Charged GPU-microseconds per 1000 of run time: dominant of VRAM and compute × speed × GPUs.
 std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share, Mib vram);
-// Work that is predicted for the model while it would be kept alive: backlog and arrivals.
+// Work that is predicted for the model while it would be kept alive: backlog and arrivals of its
+// queues, each with its own batch times (the first 64 of them).
 Duration predicted_work(const State& state, ModelId model);
 std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
 

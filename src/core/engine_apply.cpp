@@ -227,6 +227,7 @@ void apply_event(State& state, const Event& event) {
                  [&](const Flush& e) { flush(state, e.queue); },
                  [&](const DrainGpu& e) { set_draining(state, e.gpu, e.draining); },
                  [&](const DayBoundary&) {
+                   state.first_today = state.tasks.next();
                    for (Tenant& tenant : state.tenants)
                      tenant.tokens_today = 0;
                  },

@@ -40,6 +40,7 @@ struct EngineRecord {
   core::PolicySpec policy;
   std::uint64_t next_lease = 0;
   std::uint64_t next_load = 0;
+  TaskNo first_today;
   std::array<std::int64_t, core::kTiers> v_last_pick{};
   std::int64_t next_turn = 0;
   QueueId last_served;
@@ -48,7 +49,7 @@ struct EngineRecord {
   std::vector<QueueId> fills_due;   // ascending
   std::vector<FlowName> tiers_due;  // ascending
 };
-BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, v_last_pick, next_turn, last_served,
+BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn, last_served,
              continue_at, fills_due, tiers_due);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------

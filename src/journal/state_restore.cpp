@@ -78,6 +78,7 @@ bool Restorer::read_engine() {
   state.rule = &core::rule_for(state.policy.order);
   state.next_lease = engine_.next_lease;
   state.next_load = engine_.next_load;
+  state.first_today = engine_.first_today;
   state.v_last_pick = engine_.v_last_pick;
   state.next_turn = engine_.next_turn;
   state.last_served = engine_.last_served;

@@ -36,6 +36,7 @@ EngineRecord engine_record(const State& state) {
                       .policy = state.policy,
                       .next_lease = state.next_lease,
                       .next_load = state.next_load,
+                      .first_today = state.first_today,
                       .v_last_pick = state.v_last_pick,
                       .next_turn = state.next_turn,
                       .last_served = state.last_served,

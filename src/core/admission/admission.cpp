@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::int64_t kNano = 1'000'000'000;
 
-// What the earlier tasks of the same submit have already taken.
+// What the earlier tasks of the same submit have already taken, and what all of them will.
 struct Taken {
   std::uint32_t tasks = 0;
   std::int64_t tokens = 0;
+  std::int64_t tokens_of_all = 0;
 };
 
 Reason subject_reason(ReasonCode code, std::uint64_t subject) {
@@ -102,8 +103,9 @@ Reason judge_tenant_limits(const State& state, const TaskSpec& spec, const Taken
   if (limits.token_bucket_size) {
     const std::int64_t bucket = *limits.token_bucket_size;
     const std::int64_t cost = spec.tokens + taken.tokens;
-    if (spec.tokens > bucket) {
-      return amount_reason(ReasonCode::tokens_over_bucket, spec.tokens, bucket, spec.tenant.value);
+    const std::int64_t cost_of_all = std::max(cost, taken.tokens_of_all);
+    if (cost_of_all > bucket) {
+      return amount_reason(ReasonCode::tokens_over_bucket, cost_of_all, bucket, spec.tenant.value);
     }
     const std::int64_t level = token_level_nano(tenant, state.now);
     if (cost * kNano > level) {
@@ -215,6 +217,10 @@ AdmissionVerdict judge_submit(const State& state, TaskNo first,
     if (const Reason cycle = judge_cycles(first, specs)) return {cycle, 0};
   }
   std::map<TenantId, Taken> taken;  // stays empty for a single task
+  if (specs.size() > 1) {
+    for (const TaskSpec& spec : specs)
+      taken[spec.tenant].tokens_of_all += spec.tokens;
+  }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const TaskSpec& spec = specs[i];
     Reason reason = judge_names(state, spec);
@@ -319,6 +325,7 @@ void give_tokens_back(State& state, const TaskRow& row) {
         std::min(level + std::int64_t{row.tokens} * kNano, *tenant.spec.token_bucket_size * kNano);
     tenant.token_at = state.now;
   }
+  if (row.no < state.first_today) return;  // they were another day's
   tenant.tokens_today = std::max<std::int64_t>(0, tenant.tokens_today - row.tokens);
 }
 

@@ -82,6 +82,7 @@ struct State {
   // Inside one workflow a task may wait for a later one that has no row yet.
   std::map<TaskNo, std::vector<TaskNo>> early_waiters;
 
+  TaskNo first_today{0};  // the first number that could be given since the last day boundary
   std::array<std::int64_t, kTiers> v_last_pick{};  // by tier: V of the leader picked last
   std::int64_t next_turn = 0;
   QueueId last_served;

@@ -82,7 +82,7 @@ namespace {
                cold, overdue, declined, holding, timers, share_scratch, flow_scratch, continue_at] =
       state;
   // Derived: rule, flows, free_leases, lease_index, live_leases, groups, and the indexes from
-  // usable on, of the timers all but keep_alive and those of ripe tasks. Empty between
+  // usable on, of the timers all but keep_alive. Empty between
   // steps: early_waiters, submitted, the scratch.
   return tenants.empty();
 }

@@ -239,9 +239,8 @@ BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, tasks, running, s
 struct RipeRecord {
   TaskNo task;
   core::Reason reason;
-  std::optional<Time> timer;
 };
-BERTH_FIELDS(RipeRecord, task, reason, timer);
+BERTH_FIELDS(RipeRecord, task, reason);
 
 // ---- Sections -----------------------------------------------------------------------------------
 

@@ -340,13 +340,9 @@ void Restorer::derive() {
   state.now = engine_.now;
   if (cut_short) finish_round(state, engine_, std::move(before));
 
-  // These two follow from history, not from the tables.
+  // These follow from history, not from the tables.
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     state.timers.set(core::TimerKind::keep_alive, i, i, keep_alives_[i].value_or(Time::never()));
-  }
-  for (const RipeRecord& ripe : ripe_) {
-    state.timers.set(core::TimerKind::task, state.tasks.slot_of(ripe.task), ripe.task.value,
-                     ripe.timer.value_or(Time::never()));
   }
 }
 

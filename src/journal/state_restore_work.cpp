@@ -201,15 +201,12 @@ void Restorer::take(const RipeRecord& record) {
   const std::uint32_t slot = state.tasks.slot_of(record.task);
   require(slot != core::kNoSlot, "a live task");
   require(state.ripe.empty() || state.ripe.rbegin()->first < record.task, "ascending tasks");
-  require(!record.timer || (record.timer->ns >= 0 && *record.timer != Time::never()),
-          "an instant for the timer");
   if (!in_.ok()) return;
   const TaskRow& row = state.tasks.row(slot);
   const bool is_ready = row.unresolved == 0 && row.held == ReasonCode::none;
   require(row.state == TaskState::waiting && (record.reason || is_ready),
           "a waiting task that is ready or doomed");
   state.ripe.emplace_hint(state.ripe.end(), record.task, record.reason);
-  ripe_.push_back(record);
 }
 
 // ---- Leases -------------------------------------------------------------------------------------

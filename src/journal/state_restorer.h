@@ -96,7 +96,6 @@ class Restorer {
 
   EngineRecord engine_;
   std::vector<std::optional<Time>> keep_alives_;  // by GPU
-  std::vector<RipeRecord> ripe_;
   Wide work_us_ = 0;             // expected run times of all tasks and leases
   std::uint64_t ended_ = 0;      // numbers remembered
   std::uint64_t in_leases_ = 0;  // tasks that start or run

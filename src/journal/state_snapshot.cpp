@@ -239,13 +239,6 @@ void write_tasks(Writer& out, const core::TaskTable& tasks,
   }
 }
 
-RipeRecord ripe_record(const State& state, TaskNo no, const core::Reason& reason) {
-  RipeRecord record{.task = no, .reason = reason, .timer = {}};
-  const Time due = state.timers.due_of(core::TimerKind::task, state.tasks.slot_of(no));
-  if (due != Time::never()) record.timer = due;
-  return record;
-}
-
 // ---- Leases -------------------------------------------------------------------------------------
 
 LeaseRecord lease_record(const core::Lease& lease) {
@@ -309,7 +302,7 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
   }
   write_tasks(begin(writer, StateSection::tasks), state.tasks, live);
   write_list(begin(writer, StateSection::ripe), state.ripe,
-             [&](const auto& entry) { return ripe_record(state, entry.first, entry.second); });
+             [](const auto& entry) { return RipeRecord{entry.first, entry.second}; });
   write_list(begin(writer, StateSection::leases), leases_by_id(state),
              [](const core::Lease* lease) { return lease_record(*lease); });
 

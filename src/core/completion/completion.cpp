@@ -43,6 +43,7 @@ void tell_dependants(State& state, std::uint32_t slot, bool completed) {
     if (!completed && row.on_dependency_failure == OnDependencyFailure::fail) {
       state.ripe.insert_or_assign(
           no, Reason{ReasonCode::dependency_failed, 0, 0, ended.value, Time::never()});
+      arm_task_timer(state, dependant);
     } else {
       note_unblocked(state, dependant);
     }
@@ -125,7 +126,9 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     ++state.tenant(row.tenant).queued;
   }
   row.state = TaskState::waiting;
-  state.ripe.erase(row.no);
+  if (const auto ripe = state.ripe.find(row.no); ripe != state.ripe.end() && !ripe->second) {
+    state.ripe.erase(ripe);  // a doomed task stays doomed
+  }
   row.eligible = deferred.eligible_at;
   switch (deferred.reason.code) {
     case ReasonCode::gpu_lost:

@@ -37,10 +37,8 @@ Expected task_timers(const State& state) {
     const TaskRow& row = state.tasks.row(slot);
     Time due = Time::never();
     if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
-    const auto ripe = state.ripe.find(row.no);
-    const bool doomed = ripe != state.ripe.end() && ripe->second;
     if (row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none &&
-        !doomed) {
+        !state.ripe.contains(row.no)) {
       due = std::min(due, row.eligible);
     }
     if (due != Time::never()) expected[slot] = {due, row.no.value};

@@ -272,9 +272,11 @@ Duration running_work(const State& state, const Queue& queue);
 // only after a grace, since most late batches end soon and are then set right anyway.
 inline constexpr Duration kChargeGrace = seconds(1);
 Time next_charge_at(const Lease& lease);
-// Sets the task's timer to the next instant at which it expires or becomes eligible.
+// Sets the task's timer to the next instant at which it expires or becomes eligible. A ripe task,
+// ready or doomed, only expires: about the rest a decision is under way.
 void arm_task_timer(State& state, std::uint32_t slot);
-// A waiting task whose dependencies are resolved: ripe now, or at its instant.
+// A waiting task whose dependencies are resolved: ripe now, or at its instant. One that is ripe
+// already, doomed perhaps, stays as it is.
 void note_unblocked(State& state, std::uint32_t slot);
 void join_group(State& state, std::uint32_t slot, GroupId group);
 void leave_group(State& state, std::uint32_t slot);

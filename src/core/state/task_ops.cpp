@@ -32,7 +32,8 @@ void arm_task_timer(State& state, std::uint32_t slot) {
   Time due = Time::never();
   if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
   const bool waits_for_time =
-      row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none;
+      row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none &&
+      !state.ripe.contains(row.no);
   if (waits_for_time) due = std::min(due, row.eligible);
   state.timers.set(TimerKind::task, slot, row.no.value, due);
 }
@@ -41,6 +42,7 @@ void note_unblocked(State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);
   ASSERT(row.state == TaskState::waiting);
   if (row.unresolved > 0 || row.held != ReasonCode::none) return;
+  if (state.ripe.contains(row.no)) return;
   if (row.eligible <= state.now) state.ripe.try_emplace(row.no);
   arm_task_timer(state, slot);
 }

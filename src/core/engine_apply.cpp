@@ -57,18 +57,13 @@ void put_queue(State& state, const PutQueue& put) {
   ASSERT(!put.spec.model || state.has(put.spec.model));
   ASSERT(put.spec.max_batch_size >= 1);
   Queue& queue = state.queue(put.queue);
-  if (queue.spec.model != put.spec.model) clear_copy(state, put.queue);
-  if (queue.spec.model) {
-    Model& old = state.model(queue.spec.model);
-    old.backlog -= queue.startable;
-    std::erase(old.queues, put.queue);
-  }
+  const ModelId before = queue.spec.model;
   queue.spec = put.spec;
-  if (put.spec.model) {
-    Model& model = state.model(put.spec.model);
-    model.backlog += queue.startable;
-    model.queues.insert(std::lower_bound(model.queues.begin(), model.queues.end(), put.queue),
-                        put.queue);
+  queue.spec.model = before;
+  if (put.spec.model && queue.gangs > 0) {
+    queue.next_model = put.spec.model;
+  } else {
+    set_model(state, put.queue, put.spec.model);
   }
   for (const std::uint32_t flow : queue.members)  // what it declares may be part of their keys
     refresh_flow(state, flow);

@@ -28,6 +28,9 @@ struct PutTenant {
   TenantSpec spec;
   bool operator==(const PutTenant&) const = default;
 };
+// A queue with a model runs on one GPU per batch. A model that is given to a queue with live gangs
+// takes effect when the last of them has ended; until then new gangs are refused and the rest runs
+// as before. Everything else takes effect at once.
 struct PutQueue {
   QueueId queue;
   QueueSpec spec;

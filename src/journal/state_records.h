@@ -142,6 +142,7 @@ BERTH_FIELDS(CopyRecord, at, wanted);
 
 struct QueueRecord {
   core::QueueSpec spec;
+  std::optional<ModelId> next_model;
   bool paused = false;
   Time flushed_at;
   std::int64_t turn = 0;
@@ -155,7 +156,7 @@ struct QueueRecord {
   std::optional<CopyRecord> copy;
   std::uint64_t batches = 0;
 };
-BERTH_FIELDS(QueueRecord, spec, paused, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
+BERTH_FIELDS(QueueRecord, spec, next_model, paused, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
              patience, declined, holds, copy, batches);
 
 // ---- Tasks and leases: by number, ascending -----------------------------------------------------

@@ -236,6 +236,7 @@ void Restorer::take(QueueRecord& record) {
   constexpr Time kNeverYet{std::numeric_limits<std::int64_t>::min()};
   const ModelId model = record.spec.model;
   require(!model || state_->has(model), "a model that exists");
+  require(!record.next_model || state_->has(*record.next_model), "a next model that exists");
   require(record.spec.max_batch_size >= 1, "a max_batch_size of at least 1");
   require(is_sane(record.batch_time), "a batch time in range");
   require(record.arrivals.gap_ns >= 0 &&
@@ -253,6 +254,7 @@ void Restorer::take(QueueRecord& record) {
   const QueueId id{static_cast<std::uint32_t>(state_->queues.size())};
   core::Queue& queue = state_->queues.emplace_back();
   queue.spec = record.spec;
+  queue.next_model = record.next_model.value_or(ModelId::none());
   queue.paused = record.paused;
   queue.flushed_at = record.flushed_at;
   queue.turn = record.turn;

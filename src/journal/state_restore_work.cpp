@@ -103,6 +103,9 @@ bool Restorer::read_tasks() {
   if (!read_list<TaskRecord>(StateSection::tasks, "tasks")) return false;
   begin(StateSection::tasks, "tasks");
   count_unresolved();
+  for (const core::Queue& queue : state_->queues) {
+    require(queue.gangs > 0 ? !queue.spec.model : !queue.next_model, "gangs without a model");
+  }
   return in_.ok() || end();
 }
 
@@ -156,6 +159,7 @@ void Restorer::take(const TaskRecord& record) {
   row.last_failure = retry.last_failure;
   if (record.links) take_links(slot, *record.links);
 
+  if (record.gpus > 1) ++state.queue(record.queue).gangs;
   core::Tenant& tenant = state.tenant(record.tenant);
   ++tenant.live;
   if (is_started(record.state)) {

@@ -117,6 +117,7 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
 
 QueueRecord queue_record(const core::Queue& queue) {
   QueueRecord record{.spec = queue.spec,
+                     .next_model = {},
                      .paused = queue.paused,
                      .flushed_at = queue.flushed_at,
                      .turn = queue.turn,
@@ -129,6 +130,7 @@ QueueRecord queue_record(const core::Queue& queue) {
                      .holds = queue.holds,
                      .copy = {},
                      .batches = queue.batches};
+  if (queue.next_model) record.next_model = queue.next_model;
   if (queue.due != Time::never()) record.patience = {queue.due, queue.overdue};
   if (queue.copy_at != Time::never()) record.copy = {queue.copy_at, queue.wants_copy};
   // The last reason is kept after it has ceased to bind; then nobody reads it.

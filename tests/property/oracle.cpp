@@ -73,6 +73,21 @@ void Oracle::lose(GpuId gpu) {
   lost.loading.clear();
 }
 
+// A model given to a queue with live gangs is its when they have ended.
+void Oracle::put(const core::PutQueue& put) {
+  const ModelId before = queues_[put.queue].model;
+  queues_[put.queue] = put.spec;
+  next_models_.erase(put.queue);
+  if (!put.spec.model || gangs(put.queue) == 0) return;
+  queues_[put.queue].model = before;
+  next_models_[put.queue] = put.spec.model;
+}
+std::int64_t Oracle::gangs(QueueId queue) const {
+  return std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
+    return entry.second.spec.queue == queue && entry.second.spec.gpus > 1;
+  });
+}
+
 void Oracle::bring_back(Gpu& gpu) {
   if (!gpu.up) gpu.was_left = false;
   gpu.up = true;
@@ -86,7 +101,7 @@ void Oracle::apply(const core::Event& event) {
         using Body = std::decay_t<decltype(e)>;
         if constexpr (std::is_same_v<Body, core::SetPolicy>) policy_ = e.spec;
         if constexpr (std::is_same_v<Body, core::PutTenant>) tenants_[e.tenant] = e.spec;
-        if constexpr (std::is_same_v<Body, core::PutQueue>) queues_[e.queue] = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutQueue>) put(e);
         if constexpr (std::is_same_v<Body, core::PutModel>) models_[e.model] = e.spec;
         if constexpr (std::is_same_v<Body, core::PutGpu>) gpus_[e.gpu].spec = e.spec;
         if constexpr (std::is_same_v<Body, core::Submit>) asked_[e.task] = e.spec;
@@ -191,8 +206,12 @@ void Oracle::apply(const core::Action& action) {
                   text("task", a.task) + " completed without running");
           require(a.state != core::TaskState::expired || !finished.started_once,
                   text("task", a.task) + " expired after it had started");
+          const QueueId queue = finished.spec.queue;
           tasks_.erase(a.task);
           ended_[a.task] = a.state;
+          if (next_models_.contains(queue) && gangs(queue) == 0) {
+            queues_.at(queue).model = next_models_.extract(queue).mapped();
+          }
         }
         if constexpr (std::is_same_v<Body, core::BatchStarted>) start(a);
         if constexpr (std::is_same_v<Body, core::SliceLost>) {

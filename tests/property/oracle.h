@@ -67,6 +67,8 @@ class Oracle {
   Mib weights(GpuId gpu) const;
   static void take_away(Gpu& gpu, ModelId model);
   static void bring_back(Gpu& gpu);
+  void put(const core::PutQueue& put);
+  std::int64_t gangs(QueueId queue) const;
   bool uses(GpuId gpu, ModelId model) const;
   Task& task(TaskNo no);
   const Task& task(TaskNo no) const;
@@ -76,6 +78,7 @@ class Oracle {
   std::map<TenantId, core::TenantSpec> tenants_;
   std::map<TenantId, bool> tenant_paused_;
   std::map<QueueId, core::QueueSpec> queues_;
+  std::map<QueueId, ModelId> next_models_;
   std::map<QueueId, bool> queue_paused_;
   std::map<ModelId, core::ModelSpec> models_;
   std::map<GpuId, Gpu> gpus_;

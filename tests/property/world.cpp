@@ -425,6 +425,10 @@ void World::reconfigure(const Command& command) {
     }
     case 1: {
       const std::uint32_t i = digits.pick(queues_);
+      if (models_ > 0 && digits.one_in(3)) {
+        // Another model, or none; gangs may be waiting.
+        if (queue_model_.erase(i) == 0) queue_model_[i] = ModelId{digits.pick(models_)};
+      }
       return feed(core::PutQueue{QueueId{i}, queue(Digits(command.c), i)});
     }
     case 2: {

@@ -47,10 +47,10 @@ std::int64_t vram_of(const State& state, const TaskSpec& spec) {
 Reason judge_size(const State& state, const TaskSpec& spec) {
   const Queue& queue = state.queue(spec.queue);
   std::int64_t need = vram_of(state, spec);
+  if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
+    return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
+  }
   if (queue.spec.model) {
-    if (spec.gpus > 1) {
-      return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
-    }
     need += state.model(queue.spec.model).spec.weights.value;
   }
   const auto largest = state.usable.last();
@@ -272,6 +272,7 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.retry_on = spec.retry.on;
   row.on_dependency_failure = spec.on_dependency_failure;
   row.held = spec.held ? ReasonCode::task_held : ReasonCode::none;
+  if (spec.gpus > 1) count_gang(state, spec.queue, 1);
   if (spec.group) join_group(state, slot, spec.group);
   if (!spec.depends_on.empty()) {
     state.tasks.extra_of(slot).depends_on = spec.depends_on;

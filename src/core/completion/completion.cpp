@@ -94,6 +94,7 @@ void finish_task(State& state, const TaskFinished& finished) {
   const QueueId queue = row.queue;
   const std::uint32_t flow = row.flow;
   const bool was_pending = row.state == TaskState::pending;
+  const bool is_gang = row.gpus > 1;
   if (row.state == TaskState::starting || row.state == TaskState::running) {
     leave_lease(state, row);
   } else {
@@ -110,6 +111,7 @@ void finish_task(State& state, const TaskFinished& finished) {
     refresh_flow(state, flow);
     refresh_queue(state, queue);
   }
+  if (is_gang) count_gang(state, queue, -1);
 }
 
 void defer_task(State& state, const TaskDeferred& deferred) {

@@ -16,6 +16,7 @@ struct TenantSums {
 };
 
 struct QueueSums {
+  std::uint32_t gangs = 0;
   std::uint32_t pending = 0;
   std::int64_t work_us = 0;
   std::int64_t in_use = 0;
@@ -25,6 +26,13 @@ void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
   const Lease& lease = state.leases[slot];
   std::uint32_t live = 0;
   std::int64_t parts = 0;
+  // What each task uses was counted when the lease had all its GPUs; some may be lost by now.
+  std::int64_t used = 0;
+  for (const LeaseTask& task : lease.tasks)
+    used += task.use.value;
+  const std::int64_t gpus = used / std::max<std::int64_t>(1, lease.share.value);
+  findings.must(static_cast<std::int64_t>(lease.gpus.size()) <= gpus, "lease ", lease.id, " has ",
+                lease.gpus.size(), " GPUs and uses ", gpus);
   std::set<TaskNo> seen;
   const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
   for (const LeaseTask& task : lease.tasks) {
@@ -42,6 +50,7 @@ void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
     findings.same(row.lease, slot, "lease slot of task ", task.task, " in lease ", lease.id);
     findings.same(row.state, expected, "state of task ", task.task, " in lease ", lease.id);
     findings.same(row.tenant, task.tenant, "tenant of task ", task.task, " in lease ", lease.id);
+    findings.same(std::int64_t{row.gpus}, gpus, "GPUs of task ", task.task, " in lease ", lease.id);
     findings.same(row.queue, lease.queue, "queue of task ", task.task, " in lease ", lease.id);
   }
   findings.same(lease.live, live, "live tasks of lease ", lease.id);
@@ -120,6 +129,11 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
     const auto it = sums.find(QueueId{i});
     const QueueSums derived = it == sums.end() ? QueueSums{} : it->second;
     findings.same(queue.pending, derived.pending, "pending tasks of queue ", i);
+    findings.same(queue.gangs, derived.gangs, "gangs of queue ", i);
+    findings.must(derived.gangs == 0 || !queue.spec.model, "queue ", i, " has model ",
+                  queue.spec.model, " and ", derived.gangs, " gangs");
+    findings.must(derived.gangs > 0 || !queue.next_model, "queue ", i, " has no gangs and model ",
+                  queue.next_model, " still to come");
     findings.same(queue.pending_work_us, derived.work_us, "pending_work_us of queue ", i);
     findings.same(queue.in_use.value, derived.in_use, "in_use of queue ", i);
     if (!queue.spec.model) continue;
@@ -167,6 +181,7 @@ void check_counters(const State& state, Findings& findings) {
     TenantSums& tenant = tenants[row.tenant];
     ++tenant.live;
     const bool is_pending = row.state == TaskState::pending;
+    if (row.gpus > 1) ++queues[row.queue].gangs;
     if (is_pending || row.state == TaskState::waiting) ++tenant.queued;
     if (!is_pending) continue;
     ++tenant.pending;

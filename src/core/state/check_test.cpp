@@ -201,6 +201,13 @@ MUTATION(HeadsByUse, s.tenants[0].heads_by_use.insert(7))
 MUTATION(LiveLeases, ++s.live_leases)
 MUTATION(LeaseLive, ++s.leases[find_lease_slot()].live)
 MUTATION(LeaseIndex, s.lease_index.erase(s.leases[find_lease_slot()].id.value))
+MUTATION(LeaseOnAPartOfItsGpus, s.tasks.row(find_task(TaskState::starting)).gpus += 1)
+MUTATION(LeaseGpusTooMany, {
+  Lease& lease = s.leases[find_lease_slot()];
+  lease.gpus.push_back(lease.gpus.front());
+})
+MUTATION(QueueGangs, ++s.queue(kPlain).gangs)
+MUTATION(QueueNextModel, s.queue(kFilling).next_model = ModelId{0})
 MUTATION(LeaseGpus, s.leases[find_lease_slot()].gpus.clear())
 
 // Tasks and lanes.

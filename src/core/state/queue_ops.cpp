@@ -199,6 +199,37 @@ void clear_due(State& state, QueueId id) {
   queue.overdue = false;
 }
 
+void set_model(State& state, QueueId id, ModelId model) {
+  Queue& queue = state.queue(id);
+  const ModelId before = queue.spec.model;
+  queue.next_model = ModelId::none();
+  if (before == model) return;
+  clear_copy(state, id);
+  if (before) {
+    Model& old = state.model(before);
+    old.backlog -= queue.startable;
+    std::erase(old.queues, id);
+  }
+  queue.spec.model = model;
+  if (model) {
+    Model& now = state.model(model);
+    now.backlog += queue.startable;
+    now.queues.insert(std::lower_bound(now.queues.begin(), now.queues.end(), id), id);
+  }
+  if (!state.rule->key_follows_queue || state.last_served != id) return;
+  // The order may follow the model served last.
+  if (before) refresh_queues_of(state, before);
+  if (model) refresh_queues_of(state, model);
+}
+
+void count_gang(State& state, QueueId id, int sign) {
+  Queue& queue = state.queue(id);
+  queue.gangs += static_cast<std::uint32_t>(sign);
+  if (queue.gangs > 0 || !queue.next_model) return;
+  set_model(state, id, queue.next_model);
+  refresh_queue(state, id);
+}
+
 void clear_copy(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   if (queue.copy_at == Time::never()) return;

@@ -183,6 +183,10 @@ void refresh_queues_of(State& state, ModelId model);
 void note_passed_over(State& state, QueueId served);
 // The queue was served or emptied: it is due no more.
 void clear_due(State& state, QueueId queue);
+// Gives it another model, or none.
+void set_model(State& state, QueueId queue, ModelId model);
+// A gang has been admitted (1) or has ended (-1).
+void count_gang(State& state, QueueId queue, int sign);
 // Its copies are no longer what it waits for: it was served, emptied, or a load has begun.
 void clear_copy(State& state, QueueId queue);
 // Room has appeared: the best of the queues whose load was declined may ask again, and the best of

@@ -47,8 +47,8 @@ void put_tenant(State& state, const PutTenant& put) {
 void put_model(State& state, const PutModel& put) {
   if (is_new(state.models, put.model.value)) state.model(put.model).fit = empty_fit_index(state);
   state.model(put.model).spec = put.spec;
-  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
-    arm_keep_alive(state, GpuId{i});
+  for (const GpuId gpu : state.model(put.model).gpus)
+    arm_keep_alive(state, gpu);
   refresh_queues_of(state, put.model);
 }
 
@@ -72,9 +72,11 @@ void put_queue(State& state, const PutQueue& put) {
 }
 
 void put_gpu(State& state, const PutGpu& put) {
-  is_new(state.gpus, put.gpu.value);
+  const bool fresh = is_new(state.gpus, put.gpu.value);
   ASSERT(put.spec.vram.value > 0 && put.spec.speed.value > 0);
+  if (!fresh) leave_node(state, put.gpu);
   state.gpu(put.gpu).spec = put.spec;
+  join_node(state, put.gpu);
   set_usable(state, put.gpu, usable_part(state, put.spec.vram));
   refresh_gpu(state, put.gpu);
 }
@@ -125,9 +127,10 @@ void set_draining(State& state, GpuId id, bool draining) {
 
 template <class Change>
 void for_node(State& state, NodeId node, Change change) {
-  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
-    if (state.gpus[i].spec.node == node) change(state, GpuId{i});
-  }
+  const auto gpus = state.nodes.find(node);
+  if (gpus == state.nodes.end()) return;
+  for (const GpuId gpu : gpus->second)
+    change(state, gpu);
 }
 
 void flush(State& state, QueueId id) {
@@ -205,7 +208,7 @@ void apply_event(State& state, const Event& event) {
                    state.submitted = e.tasks;
                  },
                  [&](const Cancel&) {},
-                 [&](const CancelGroup&) {},
+                 [&](const CancelGroup& e) { begin_cancel(state, e.group); },
                  [&](const Hold&) {},
                  [&](const Release& e) { release_task(state, e.task); },
                  [&](const ResolveSignal& e) { resolve_signal(state, e.signal); },

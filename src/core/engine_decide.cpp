@@ -14,6 +14,7 @@ namespace berth::core {
 namespace {
 
 constexpr std::size_t kRipePerStep = 256;
+constexpr std::size_t kCancelsPerStep = 256;
 
 // A gang that lost a GPU: what it uses was counted when it had them all.
 bool has_lost_slices(const Lease& lease) {
@@ -46,11 +47,6 @@ void Decider::answer(const Event& event) {
           answer_submit();
         } else if constexpr (std::is_same_v<Body, Cancel>) {
           cancel(body.task);
-        } else if constexpr (std::is_same_v<Body, CancelGroup>) {
-          for (auto it = state_.groups.find(body.group); it != state_.groups.end();
-               it = state_.groups.find(body.group)) {
-            cancel(state_.tasks.row(it->second).no);
-          }
         } else if constexpr (std::is_same_v<Body, Hold>) {
           hold(body.task);
         } else if constexpr (std::is_same_v<Body, Release>) {
@@ -62,9 +58,10 @@ void Decider::answer(const Event& event) {
         } else if constexpr (std::is_same_v<Body, GpuLost>) {
           if (state_.has(body.gpu)) lose_gpu(body.gpu);
         } else if constexpr (std::is_same_v<Body, NodeLost>) {
-          for (std::uint32_t i = 0; i < state_.gpus.size(); ++i) {
-            if (state_.gpus[i].spec.node == body.node) lose_gpu(GpuId{i});
-          }
+          const auto node = state_.nodes.find(body.node);
+          if (node == state_.nodes.end()) return;
+          for (const GpuId gpu : node->second)
+            lose_gpu(gpu);
         }
       },
       event.body);
@@ -201,7 +198,16 @@ void Decider::decide_ripe() {
   }
 }
 
+void Decider::cancel_groups() {
+  for (std::size_t left = kCancelsPerStep; left > 0 && !state_.cancelling.empty(); --left) {
+    const GroupId group = state_.cancelling.begin()->first;
+    cancel(state_.tasks.row(state_.groups.at(group).first).no);
+  }
+}
+
 bool Decider::settle() {
+  cancel_groups();
+  if (!state_.cancelling.empty()) return false;  // nothing starts that is about to be cancelled
   decide_ripe();
   for (std::uint32_t starts = 0; starts < state_.policy.starts_per_step; ++starts) {
     scratch_.clear();

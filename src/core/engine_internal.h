@@ -36,7 +36,7 @@ class Decider {
   // A timer that decides something: a task's or a lease's.
   void fire(const DueTimer& timer);
   void evict_idle(GpuId gpu);
-  // Ripe tasks, then batches, within the limits per step. False: something was left to do.
+  // Groups to cancel, ripe tasks, then batches, within the limits per step. False: something was left to do.
   bool settle();
 
  private:
@@ -48,6 +48,7 @@ class Decider {
   void end_task(LeaseId lease, const TaskOutcome& outcome);
   void end_lease(const LeaseEnded& ended);
   void lose_gpu(GpuId gpu);
+  void cancel_groups();
   void decide_ripe();
 
   State& state_;

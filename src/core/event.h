@@ -63,6 +63,8 @@ struct Cancel {
   TaskNo task;
   bool operator==(const Cancel&) const = default;
 };
+// Cancels what is in the group now; what is submitted into it later is not meant. A bounded count
+// per step, oldest first.
 struct CancelGroup {
   GroupId group;
   bool operator==(const CancelGroup&) const = default;

@@ -75,14 +75,14 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::State& state) {
   const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
-               lease_index, next_lease, next_load, live_leases, groups, signals, ripe, early_waiters,
-               first_today, v_last_pick, next_turn, last_served, submitted_first, submitted, usable,
-               accepting, holdable, free_fit, reclaim_fit, competing, competing_positions,
-               flow_positions, oldest_positions, turn_positions, bench_positions, turn, hot, shapes,
-               cold, overdue, declined, holding, timers, share_scratch, flow_scratch, continue_at] =
-      state;
+               lease_index, next_lease, next_load, live_leases, groups, cancelling, signals, ripe,
+               early_waiters, first_today, v_last_pick, next_turn, last_served, submitted_first,
+               submitted, nodes, usable, accepting, holdable, free_fit, reclaim_fit, competing,
+               competing_positions, flow_positions, oldest_positions, turn_positions,
+               bench_positions, turn, hot, shapes, cold, overdue, declined, holding, timers,
+               share_scratch, flow_scratch, continue_at] = state;
   // Derived: rule, flows, free_leases, lease_index, live_leases, groups, and the indexes from
-  // usable on, of the timers all but keep_alive. Empty between
+  // nodes on, of the timers all but keep_alive. Empty between
   // steps: early_waiters, submitted, the scratch.
   return tenants.empty();
 }

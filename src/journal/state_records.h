@@ -35,6 +35,12 @@ struct FlowName {
 };
 BERTH_FIELDS(FlowName, queue, tenant, tier);
 
+struct CancelRecord {
+  GroupId group;
+  TaskNo below;
+};
+BERTH_FIELDS(CancelRecord, group, below);
+
 struct EngineRecord {
   Time now;
   core::PolicySpec policy;
@@ -45,12 +51,13 @@ struct EngineRecord {
   std::int64_t next_turn = 0;
   QueueId last_served;
   Time continue_at;
+  std::vector<CancelRecord> cancelling;  // by group, ascending
   // What is due at `now` but was left by a count limit: batches to call filled, tiers to cross.
   std::vector<QueueId> fills_due;   // ascending
   std::vector<FlowName> tiers_due;  // ascending
 };
 BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn, last_served,
-             continue_at, fills_due, tiers_due);
+             continue_at, cancelling, fills_due, tiers_due);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------
 

@@ -103,6 +103,7 @@ bool Restorer::read_tasks() {
   if (!read_list<TaskRecord>(StateSection::tasks, "tasks")) return false;
   begin(StateSection::tasks, "tasks");
   count_unresolved();
+  take_cancelling();
   for (const core::Queue& queue : state_->queues) {
     require(queue.gangs > 0 ? !queue.spec.model : !queue.next_model, "gangs without a model");
   }
@@ -176,6 +177,7 @@ void Restorer::take_links(std::uint32_t slot, const LinksRecord& record) {
           "a dependency whose failure matters");
   core::TaskExtra& extra = state_->tasks.extra_of(slot);
   extra.group = record.group;
+  if (record.group) oldest_of_group_.try_emplace(record.group, state_->tasks.row(slot).no);
   extra.depends_on = record.depends_on;
   state_->tasks.row(slot).on_dependency_failure = record.on_failure;
 }
@@ -195,6 +197,19 @@ void Restorer::count_unresolved() {
     }
     require(row.unresolved == 0 || row.state == TaskState::waiting,
             "open dependencies of waiting tasks only");
+  }
+}
+
+void Restorer::take_cancelling() {
+  State& state = *state_;
+  for (const CancelRecord& record : engine_.cancelling) {
+    const auto oldest = oldest_of_group_.find(record.group);
+    require(oldest != oldest_of_group_.end() && oldest->second < record.below &&
+                record.below <= state.tasks.next(),
+            "groups with tasks to cancel");
+    require(state.cancelling.empty() || state.cancelling.rbegin()->first < record.group,
+            "ascending groups");
+    state.cancelling.emplace(record.group, record.below);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -52,6 +53,7 @@ class Restorer {
   void take(const TaskRecord& record);
   void take_links(std::uint32_t slot, const LinksRecord& record);
   void count_unresolved();
+  void take_cancelling();
   void take(const RipeRecord& record);
   void take(const LeaseRecord& record);
   void take_lease_task(core::Lease& lease, std::uint32_t lease_slot, const LeaseTaskRecord& record);
@@ -96,6 +98,7 @@ class Restorer {
 
   EngineRecord engine_;
   std::vector<std::optional<Time>> keep_alives_;  // by GPU
+  std::map<GroupId, TaskNo> oldest_of_group_;
   Wide work_us_ = 0;             // expected run times of all tasks and leases
   std::uint64_t ended_ = 0;      // numbers remembered
   std::uint64_t in_leases_ = 0;  // tasks that start or run

@@ -41,8 +41,11 @@ EngineRecord engine_record(const State& state) {
                       .next_turn = state.next_turn,
                       .last_served = state.last_served,
                       .continue_at = state.continue_at,
+                      .cancelling = {},
                       .fills_due = {},
                       .tiers_due = {}};
+  for (const auto& [group, below] : state.cancelling)
+    record.cancelling.push_back({group, below});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     if (state.timers.due_of(core::TimerKind::fill, i) <= state.now) {
       record.fills_due.push_back(QueueId{i});

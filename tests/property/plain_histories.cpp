@@ -119,5 +119,68 @@ TEST(PlainHistories, ALostGangCostsNothing) {
   EXPECT_EQ(state.live_leases, 0U);
 }
 
+// More doomed tasks than one step decides, freed by another dependency meanwhile: none may start.
+TEST(PlainHistories, DoomedDependantsFailHoweverManyThereAre) {
+  Recorder recorder;
+  recorder.feed(core::PutGpu{GpuId{0}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutQueue{QueueId{0}, {.max_batch_size = 2, .max_batch_wait = seconds(1)}});
+  const TaskNo failing = recorder.submit(task_in(0));
+  const TaskNo completing = recorder.submit(task_in(0));
+  core::TaskSpec dependant = task_in(0);
+  for (const TaskNo on : {failing, completing}) {
+    dependant.depends_on.push_back({core::Dependency::Kind::task, on.value});
+  }
+  constexpr int kDependants = 600;
+  for (int i = 0; i < kDependants; ++i)
+    recorder.submit(dependant);
+  recorder.now = Time{0} + seconds(1);
+  const core::TaskOutcome error{failing, false, core::Failure::error};
+  int failed = 0;
+  const auto count = [&](const core::Actions& actions) {
+    for (const core::Action& action : actions) {
+      EXPECT_FALSE(std::holds_alternative<core::TaskReady>(action));
+      const auto* finished = std::get_if<core::TaskFinished>(&action);
+      if (finished != nullptr && finished->reason.code == core::ReasonCode::dependency_failed) {
+        ++failed;
+      }
+    }
+  };
+  count(recorder.feed(core::LeaseEnded{LeaseId{0}, {error}}));
+  EXPECT_LT(failed, kDependants);
+  while (recorder.engine.next_wakeup() <= recorder.now) {
+    EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+    count(recorder.feed(core::Tick{}));
+  }
+  EXPECT_EQ(failed, kDependants);
+  EXPECT_EQ(recorder.engine.state().tasks.live(), 0U);
+}
+
+// A bounded count per step, oldest first; recovery in the middle goes on where it was.
+TEST(PlainHistories, ALargeGroupIsCancelledInSeveralSteps) {
+  Recorder recorder;
+  recorder.feed(core::PutGpu{GpuId{0}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutQueue{QueueId{0}, {}});
+  core::TaskSpec member = task_in(0);
+  member.group = GroupId{5};
+  constexpr std::uint64_t kMembers = 1000;
+  for (std::uint64_t i = 0; i < kMembers; ++i)
+    recorder.submit(member);
+  const std::size_t decided = recorder.feed(core::CancelGroup{GroupId{5}}).size();
+  EXPECT_LT(decided, 300U);
+  EXPECT_EQ(recorder.engine.next_wakeup(), recorder.now);
+  core::Engine recovered = recorder.recovered();
+  EXPECT_EQ(recovered.check_invariants(), std::vector<std::string>{});
+  // Another event finds the cancel done first; what it brings into the group stays.
+  const TaskNo later = recorder.submit(member);
+  core::Actions again;
+  recovered.step(recorder.steps.back().event, again);
+  EXPECT_TRUE(again == recorder.steps.back().actions);
+  EXPECT_EQ(recorder.engine.state().tasks.live(), 1U);
+  EXPECT_NE(recorder.engine.state().tasks.slot_of(later), core::kNoSlot);
+  EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace berth::property

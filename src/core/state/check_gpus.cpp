@@ -157,6 +157,11 @@ void check_gpus(const State& state, Findings& findings) {
       if (!residence.loading) by_model[residence.model][GpuId{i}] = free;
     }
   }
+  std::map<NodeId, std::vector<GpuId>> nodes;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
+    nodes[state.gpus[i].spec.node].push_back(GpuId{i});
+  findings.must(state.nodes == nodes, "the nodes list ", state.nodes.size(), ", derived ",
+                nodes.size(), ", or other GPUs");
   findings.same(state.accepting.size(), accepting, "GPUs that accept work");
   findings.same(state.holdable.size(), holdable, "GPUs that may be held");
   findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");

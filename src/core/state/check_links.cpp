@@ -23,18 +23,29 @@ void check_groups(const State& state, Findings& findings) {
     }
     std::set<std::uint32_t> listed;
     std::uint32_t before = kNoSlot;
-    for (std::uint32_t slot = first->second; slot != kNoSlot;) {
+    for (std::uint32_t slot = first->second.first; slot != kNoSlot;) {
       const TaskExtra* extra = slot < state.tasks.slots() ? state.tasks.find_extra(slot) : nullptr;
       if (extra == nullptr || extra->group != group || !listed.insert(slot).second) {
         findings.say("the list of group ", group, " leads to slot ", slot, ", not a member");
         break;
       }
       findings.same(extra->group_prev, before, "slot before ", slot, " in group ", group);
+      findings.must(before == kNoSlot || state.tasks.row(before).no < state.tasks.row(slot).no,
+                    "slot ", slot, " stands too late in group ", group);
       before = slot;
       slot = extra->group_next;
     }
+    findings.same(first->second.last, before, "last slot of group ", group);
     findings.must(listed == derived, "group ", group, " lists ", listed.size(), " tasks, derived ",
                   derived.size(), ", or others");
+  }
+}
+
+void check_cancelling(const State& state, Findings& findings) {
+  for (const auto& [group, below] : state.cancelling) {
+    const auto it = state.groups.find(group);
+    findings.must(it != state.groups.end() && state.tasks.row(it->second.first).no < below,
+                  "group ", group, " is being cancelled below ", below, " and has no such task");
   }
 }
 
@@ -113,6 +124,7 @@ void check_ripe(const State& state, Findings& findings) {
 
 void check_links(const State& state, Findings& findings) {
   check_groups(state, findings);
+  check_cancelling(state, findings);
   check_dependencies(state, findings);
   check_ripe(state, findings);
 }

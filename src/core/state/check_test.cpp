@@ -329,7 +329,10 @@ MUTATION(Unresolved, {
 })
 MUTATION(SignalWaiterLost, s.signals.at(SignalId{7}).waiters.clear())
 MUTATION(GroupLost, s.groups.clear())
-MUTATION(GroupLink, s.tasks.extra_of(s.groups.at(GroupId{3})).group_next = kNoSlot)
+MUTATION(GroupLink, s.tasks.extra_of(s.groups.at(GroupId{3}).first).group_next = kNoSlot)
+MUTATION(GroupLast, s.groups.at(GroupId{3}).last = s.groups.at(GroupId{3}).first)
+MUTATION(CancellingNothing, s.cancelling[GroupId{99}] = TaskNo{1})
+MUTATION(NodeGpus, s.nodes.clear())
 MUTATION(RipeButPending, s.ripe[s.tasks.row(find_task(TaskState::pending)).no])
 MUTATION(RipeButDependent, {
   for (std::uint32_t slot = 0; slot < s.tasks.slots(); ++slot) {

@@ -166,6 +166,17 @@ void remove_residence(State& state, GpuId id, ModelId model) {
   gpu.adopts = false;
 }
 
+void join_node(State& state, GpuId id) {
+  auto& gpus = state.nodes[state.gpu(id).spec.node];
+  gpus.insert(std::lower_bound(gpus.begin(), gpus.end(), id), id);
+}
+
+void leave_node(State& state, GpuId id) {
+  const auto node = state.nodes.find(state.gpu(id).spec.node);
+  std::erase(node->second, id);
+  if (node->second.empty()) state.nodes.erase(node);
+}
+
 void set_usable(State& state, GpuId id, Mib usable) {
   forget_standing(state, id);
   state.gpu(id).usable = usable;

@@ -66,9 +66,11 @@ void forget_gpus(State& state) {
   state.usable = state.accepting = state.holdable = OrderedSet{};
   state.free_fit = empty_fit_index(state);
   state.reclaim_fit = empty_fit_index(state);
+  state.nodes.clear();
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     Gpu& gpu = state.gpus[i];
     gpu.indexed = false;
+    state.nodes[gpu.spec.node].push_back(GpuId{i});
     set_usable(state, GpuId{i}, usable_part(state, gpu.spec.vram));
     for (const Residence& residence : gpu.residences) {
       Model& model = state.model(residence.model);

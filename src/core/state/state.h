@@ -56,6 +56,12 @@ struct TenantKey {
   constexpr auto operator<=>(const TenantKey&) const = default;
 };
 
+// The live tasks of a group, by ascending number: the slots of both ends of their list.
+struct Group {
+  std::uint32_t first = kNoSlot;
+  std::uint32_t last = kNoSlot;
+};
+
 struct State {
   Time now{0};
   PolicySpec policy;
@@ -74,7 +80,9 @@ struct State {
   std::uint64_t next_load = 0;
   std::uint32_t live_leases = 0;
 
-  std::map<GroupId, std::uint32_t> groups;  // first task's slot
+  std::map<GroupId, Group> groups;
+  // Groups that are being cancelled: their tasks below a number. Each has such a task.
+  std::map<GroupId, TaskNo> cancelling;
   std::map<SignalId, Signal> signals;
   // Waiting tasks about which something must be decided: ready (reason none), or doomed by a
   // dependency that did not complete. Taken in order of number, a bounded count per step.
@@ -92,6 +100,7 @@ struct State {
   std::vector<TaskSpec> submitted;
 
   // Indexes.
+  std::map<NodeId, std::vector<GpuId>> nodes;  // ascending
   OrderedSet usable;     // usable_key of every GPU there is
   OrderedSet accepting;  // of those that are up and not draining
   OrderedSet holdable;   // of those accepting ones that are held for nobody
@@ -229,6 +238,9 @@ void end_pauses(State& state, GpuId gpu);
 // evicted when no work waits for it then. Other looks, which may come early, change nothing.
 Duration keep_alive_step(const Model& model);
 void arm_keep_alive(State& state, GpuId gpu);
+// The GPU joins its node, or leaves it. Call around a change of its spec.
+void join_node(State& state, GpuId gpu);
+void leave_node(State& state, GpuId gpu);
 // GPUs sort by usable VRAM, then by number.
 inline std::uint64_t usable_key(Mib usable, GpuId gpu) {
   return static_cast<std::uint64_t>(usable.value) << 32 | gpu.value;
@@ -284,6 +296,8 @@ void arm_task_timer(State& state, std::uint32_t slot);
 void note_unblocked(State& state, std::uint32_t slot);
 void join_group(State& state, std::uint32_t slot, GroupId group);
 void leave_group(State& state, std::uint32_t slot);
+// All that is in the group now shall be cancelled.
+void begin_cancel(State& state, GroupId group);
 
 // Builds every index anew from the tables: after a restore or a change of policy. What is derived
 // (flows, heaps, benches, fit indexes, timers, counters of pending work) is thrown away first.

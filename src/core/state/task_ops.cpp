@@ -47,32 +47,44 @@ void note_unblocked(State& state, std::uint32_t slot) {
   arm_task_timer(state, slot);
 }
 
-void join_group(State& state, std::uint32_t slot, GroupId group) {
+void join_group(State& state, std::uint32_t slot, GroupId id) {
   TaskExtra& extra = state.tasks.extra_of(slot);
-  extra.group = group;
-  const auto [it, is_new] = state.groups.try_emplace(group, slot);
+  extra.group = id;
+  const auto [it, is_new] = state.groups.try_emplace(id, Group{slot, slot});
   if (is_new) return;
-  extra.group_next = it->second;
-  state.tasks.extra_of(it->second).group_prev = slot;
-  it->second = slot;
+  Group& group = it->second;
+  extra.group_prev = group.last;
+  state.tasks.extra_of(group.last).group_next = slot;
+  group.last = slot;
 }
 
 void leave_group(State& state, std::uint32_t slot) {
   if (state.tasks.row(slot).extra == kNoSlot) return;
   TaskExtra& extra = state.tasks.extra_of(slot);
   if (!extra.group) return;
-  if (extra.group_next != kNoSlot) {
-    state.tasks.extra_of(extra.group_next).group_prev = extra.group_prev;
-  }
-  if (extra.group_prev != kNoSlot) {
-    state.tasks.extra_of(extra.group_prev).group_next = extra.group_next;
-  } else if (extra.group_next != kNoSlot) {
-    state.groups[extra.group] = extra.group_next;
-  } else {
-    state.groups.erase(extra.group);
-  }
+  const auto it = state.groups.find(extra.group);
+  Group& group = it->second;
+  std::uint32_t& next_of_prev = extra.group_prev == kNoSlot
+                                    ? group.first
+                                    : state.tasks.extra_of(extra.group_prev).group_next;
+  std::uint32_t& prev_of_next = extra.group_next == kNoSlot
+                                    ? group.last
+                                    : state.tasks.extra_of(extra.group_next).group_prev;
+  next_of_prev = extra.group_next;
+  prev_of_next = extra.group_prev;
+  const bool is_empty = group.first == kNoSlot;
+  const auto cancelling = state.cancelling.find(extra.group);
+  const bool is_done = cancelling != state.cancelling.end() &&
+                       (is_empty || state.tasks.row(group.first).no >= cancelling->second);
+  if (is_done) state.cancelling.erase(cancelling);
+  if (is_empty) state.groups.erase(it);
   extra.group = GroupId::none();
   extra.group_prev = extra.group_next = kNoSlot;
+}
+
+void begin_cancel(State& state, GroupId group) {
+  if (!state.groups.contains(group)) return;
+  state.cancelling.insert_or_assign(group, state.tasks.next());
 }
 
 }  // namespace berth::core

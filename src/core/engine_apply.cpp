@@ -224,6 +224,11 @@ void apply_event(State& state, const Event& event) {
                  },
                  [&](const Flush& e) { flush(state, e.queue); },
                  [&](const DrainGpu& e) { set_draining(state, e.gpu, e.draining); },
+                 [&](const DrainQueue& e) {
+                   if (!state.has(e.queue)) return;
+                   state.queue(e.queue).draining = e.draining;
+                   refresh_queue(state, e.queue);
+                 },
                  [&](const DayBoundary&) {
                    state.first_today = state.tasks.next();
                    for (Tenant& tenant : state.tenants)

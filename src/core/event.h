@@ -104,6 +104,12 @@ struct DrainGpu {
   bool draining = true;
   bool operator==(const DrainGpu&) const = default;
 };
+// draining: what is in the queue runs, without waiting for fuller batches; new submits are refused.
+struct DrainQueue {
+  QueueId queue;
+  bool draining = true;
+  bool operator==(const DrainQueue&) const = default;
+};
 struct DayBoundary {
   bool operator==(const DayBoundary&) const = default;
 };
@@ -176,7 +182,7 @@ struct GpuUtilisation {
 using EventBody =
     std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutGpu, Submit, SubmitWorkflow, Cancel,
                  CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
-                 DrainGpu, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded, ModelLoaded,
+                 DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded, ModelLoaded,
                  ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned, GpuUtilisation>;
 
 struct Event {

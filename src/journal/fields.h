@@ -159,6 +159,7 @@ BERTH_MESSAGE(25, core::NodeLost, node);
 BERTH_MESSAGE(26, core::GpuReturned, gpu);
 BERTH_MESSAGE(27, core::NodeReturned, node);
 BERTH_MESSAGE(28, core::GpuUtilisation, gpu, utilisation);
+BERTH_MESSAGE(29, core::DrainQueue, queue, draining);
 
 // ---- Actions ------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Queue& queue) {
-  const auto& [spec, next_model, paused, gangs, pending, startable, startable_isolated,
+  const auto& [spec, next_model, paused, draining, gangs, pending, startable, startable_isolated,
                pending_work_us, in_use, running, running_ends_us, flushed_at, turn, batch_time,
                arrivals, wait, tightest_wait, due, overdue, declined_at, declined, holds, copy_at,
                wants_copy, batches, members, flows, oldest, leader_flow, leader_slot, led_prev,

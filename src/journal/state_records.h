@@ -151,6 +151,7 @@ struct QueueRecord {
   core::QueueSpec spec;
   std::optional<ModelId> next_model;
   bool paused = false;
+  bool draining = false;
   Time flushed_at;
   std::int64_t turn = 0;
   core::BatchTimeSketch batch_time;
@@ -163,7 +164,7 @@ struct QueueRecord {
   std::optional<CopyRecord> copy;
   std::uint64_t batches = 0;
 };
-BERTH_FIELDS(QueueRecord, spec, next_model, paused, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
+BERTH_FIELDS(QueueRecord, spec, next_model, paused, draining, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
              patience, declined, holds, copy, batches);
 
 // ---- Tasks and leases: by number, ascending -----------------------------------------------------

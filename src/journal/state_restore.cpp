@@ -256,6 +256,7 @@ void Restorer::take(QueueRecord& record) {
   queue.spec = record.spec;
   queue.next_model = record.next_model.value_or(ModelId::none());
   queue.paused = record.paused;
+  queue.draining = record.draining;
   queue.flushed_at = record.flushed_at;
   queue.turn = record.turn;
   queue.batch_time = record.batch_time;

@@ -122,6 +122,7 @@ QueueRecord queue_record(const core::Queue& queue) {
   QueueRecord record{.spec = queue.spec,
                      .next_model = {},
                      .paused = queue.paused,
+                     .draining = queue.draining,
                      .flushed_at = queue.flushed_at,
                      .turn = queue.turn,
                      .batch_time = queue.batch_time,

@@ -17,7 +17,7 @@ constexpr std::array kEventNames = {
     "set_policy",   "put_tenant",      "put_queue",      "put_model",     "put_gpu",
     "submit",       "submit_workflow", "cancel",         "cancel_group",  "hold",
     "release",      "resolve_signal",  "pause_queue",    "pause_tenant",  "flush",
-    "drain_gpu",    "day_boundary",    "tick",           "lease_started", "task_ended",
+    "drain_gpu",    "drain_queue",     "day_boundary",    "tick",           "lease_started", "task_ended",
     "lease_ended",  "model_loaded",    "model_unloaded", "gpu_lost",      "node_lost",
     "gpu_returned", "node_returned",   "gpu_utilisation"};
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
@@ -159,6 +159,10 @@ void EventLog::on_event(const core::Event& event) {
           [&](const core::Flush& e) { write_queue(e.queue); },
           [&](const core::DrainGpu& e) {
             write_gpu(e.gpu);
+            json_.member("draining", e.draining);
+          },
+          [&](const core::DrainQueue& e) {
+            write_queue(e.queue);
             json_.member("draining", e.draining);
           },
           [&](const core::DayBoundary&) {},

@@ -158,6 +158,8 @@ enum class Verb : std::uint8_t {
   resume_tenant,
   drain_gpu,
   undrain_gpu,
+  drain_queue,
+  undrain_queue,
   lose_gpu,
   return_gpu,
   lose_node,

@@ -168,6 +168,10 @@ void Simulation::carry_out(const Command& command) {
       return feed(at, core::DrainGpu{GpuId{target}, true});
     case Verb::undrain_gpu:
       return feed(at, core::DrainGpu{GpuId{target}, false});
+    case Verb::drain_queue:
+      return feed(at, core::DrainQueue{QueueId{target}, true});
+    case Verb::undrain_queue:
+      return feed(at, core::DrainQueue{QueueId{target}, false});
     case Verb::lose_gpu:
       agents_.lose_gpu(GpuId{target});
       return feed(at, core::GpuLost{GpuId{target}});

@@ -80,6 +80,8 @@ constexpr std::array kVerbs = {
     VerbKey{"resume_tenant", Verb::resume_tenant},
     VerbKey{"drain_gpu", Verb::drain_gpu},
     VerbKey{"undrain_gpu", Verb::undrain_gpu},
+    VerbKey{"drain_queue", Verb::drain_queue},
+    VerbKey{"undrain_queue", Verb::undrain_queue},
     VerbKey{"lose_gpu", Verb::lose_gpu},
     VerbKey{"return_gpu", Verb::return_gpu},
     VerbKey{"lose_node", Verb::lose_node},
@@ -104,6 +106,8 @@ std::pair<std::string, const std::vector<std::string>*> subjects_of(Verb verb,
     case Verb::flush_all:
     case Verb::pause_queue:
     case Verb::resume_queue:
+    case Verb::drain_queue:
+    case Verb::undrain_queue:
       return {"queue", &scenario.queues.names};
     case Verb::pause_tenant:
     case Verb::resume_tenant:

@@ -83,6 +83,9 @@ struct Teller {
   void operator()(const core::Hold& e) const { out << "Hold " << e.task; }
   void operator()(const core::Release& e) const { out << "Release " << e.task; }
   void operator()(const core::ResolveSignal& e) const { out << "ResolveSignal " << e.signal; }
+  void operator()(const core::DrainQueue& e) const {
+    out << "DrainQueue " << e.queue << (e.draining ? " draining" : " open");
+  }
   void operator()(const core::PauseQueue& e) const {
     out << "PauseQueue " << e.queue << (e.paused ? " paused" : " resumed");
   }

@@ -110,6 +110,9 @@ void Oracle::apply(const core::Event& event) {
             asked_[TaskNo{e.first.value + i}] = e.tasks[i];
           }
         }
+        if constexpr (std::is_same_v<Body, core::DrainQueue>) {
+          queue_draining_[e.queue] = e.draining;
+        }
         if constexpr (std::is_same_v<Body, core::PauseQueue>) queue_paused_[e.queue] = e.paused;
         if constexpr (std::is_same_v<Body, core::PauseTenant>) tenant_paused_[e.tenant] = e.paused;
         if constexpr (std::is_same_v<Body, core::Release>) {
@@ -181,6 +184,8 @@ void Oracle::apply(const core::Action& action) {
                   text("task", a.task) + " was accepted twice");
           Task fresh;
           fresh.spec = asked->second;
+          require(!queue_draining_[fresh.spec.queue],
+                  text("task", a.task) + " was accepted while its queue drained");
           fresh.submitted = now_;
           fresh.held = fresh.spec.held;
           fresh.vram = fresh.spec.vram;

@@ -80,6 +80,7 @@ class Oracle {
   std::map<QueueId, core::QueueSpec> queues_;
   std::map<QueueId, ModelId> next_models_;
   std::map<QueueId, bool> queue_paused_;
+  std::map<QueueId, bool> queue_draining_;
   std::map<ModelId, core::ModelSpec> models_;
   std::map<GpuId, Gpu> gpus_;
   std::map<TaskNo, core::TaskSpec> asked_;  // of the submit being answered

@@ -393,7 +393,7 @@ void World::administer(const Command& command) {
   Digits digits(command.b);
   const QueueId queue{digits.pick(queues_)};
   const TenantId tenant{digits.pick(tenants_)};
-  switch (digits.pick(10)) {
+  switch (digits.pick(13)) {
     case 0:
       return feed(core::PauseQueue{queue, true});
     case 1:
@@ -410,6 +410,11 @@ void World::administer(const Command& command) {
       return feed(core::Flush{});
     case 8:
       return feed(core::DayBoundary{});
+    case 9:
+      return feed(core::DrainQueue{queue, true});
+    case 10:
+    case 11:
+      return feed(core::DrainQueue{queue, false});
     default:
       return feed(core::ResolveSignal{SignalId{digits.pick(4)}});
   }

@@ -297,8 +297,13 @@ class Reader {
   void read_cancel(Words& w) { say(EventBody(Cancel{task(w)})); }
   void read_hold(Words& w) { say(EventBody(Hold{task(w)})); }
   void read_release(Words& w) { say(EventBody(Release{task(w)})); }
-  void read_drain(Words& w) { say(EventBody(DrainGpu{gpu(w), true})); }
-  void read_undrain(Words& w) { say(EventBody(DrainGpu{gpu(w), false})); }
+  void read_drain(Words& w) { drain(w, true); }
+  void read_undrain(Words& w) { drain(w, false); }
+  void drain(Words& w, bool draining) {
+    const std::string name = w.take("a gpu, or `queue` and its name");
+    if (name == "queue") return say(EventBody(DrainQueue{queue(w), draining}));
+    say(EventBody(DrainGpu{known<GpuId>(w, script_.names.gpus, "gpu", name), draining}));
+  }
   void read_day(Words&) { say(EventBody(DayBoundary{})); }
   void read_lose(Words& w) { say(EventBody(GpuLost{gpu(w)})); }
   void read_return(Words& w) { say(EventBody(GpuReturned{gpu(w)})); }

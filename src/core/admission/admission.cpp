@@ -165,6 +165,9 @@ Reason judge_names(const State& state, const TaskSpec& spec) {
   if (!state.has(spec.queue)) return subject_reason(ReasonCode::unknown_queue, spec.queue.value);
   const ModelId model = state.queue(spec.queue).spec.model;
   if (model && !state.has(model)) return subject_reason(ReasonCode::unknown_model, model.value);
+  if (state.queue(spec.queue).draining) {
+    return subject_reason(ReasonCode::queue_draining, spec.queue.value);
+  }
   if (!in_range(spec)) return subject_reason(ReasonCode::bad_spec, Reason::kNoSubject);
   return {};
 }

@@ -25,6 +25,7 @@ namespace berth::core {
   X(already_started, true, "", "task", "the task has started")                                    \
   X(bad_number, true, "", "task", "the task number is not the next one")                          \
   X(bad_spec, true, "", "", "a field of the task is out of range")                                \
+  X(queue_draining, false, "", "queue", "the queue is draining and takes no new work")            \
   X(vram_over_any_gpu, true, "MiB", "gpu", "larger than the usable VRAM of any GPU")              \
   X(gpus_over_cluster, true, "GPUs", "", "more GPUs than the cluster has")                        \
   X(gpus_over_max, true, "milli-GPUs", "", "more GPUs than the tenant or queue may ever use")     \

@@ -48,7 +48,7 @@ DerivedQueue derive_queue(const State& state, QueueId id, const std::vector<Deri
   if (derived.leader == UINT32_MAX) return derived;
   const std::int64_t use = queue.in_use.value + derived.head.share * derived.head.gpus;
   derived.may_start = !queue.paused && (!queue.spec.max_gpus || use <= queue.spec.max_gpus->value);
-  const bool fills = queue.wait.ns > 0 && derived.oldest > queue.flushed_at &&
+  const bool fills = queue.wait.ns > 0 && !queue.draining && derived.oldest > queue.flushed_at &&
                      !batch_is_full(state, id, derived, flows);
   if (fills) derived.fills_at = derived.oldest + queue.wait;
   return derived;

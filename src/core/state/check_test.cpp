@@ -256,6 +256,7 @@ MUTATION(QueueMembers, s.queue(kPlain).members.pop_back())
 
 // Readiness, bench, turn, patience.
 MUTATION(Ready, s.queue(kFilling).ready = true)
+MUTATION(Draining, s.queue(kFilling).draining = true)
 MUTATION(NotReady, s.queue(kPlain).ready = false)
 MUTATION(QueueKey, s.queue(kPlain).key.value += 1)
 MUTATION(BatchWait, s.queue(kFilling).wait = seconds(3))

@@ -78,6 +78,7 @@ struct Queue {
   QueueSpec spec;
   ModelId next_model;  // given while gangs were live; it is the queue's when they have ended
   bool paused = false;
+  bool draining = false;
   std::uint32_t gangs = 0;  // live tasks that need several GPUs
   std::uint32_t pending = 0;
   // Of these, the tasks of flows that compete: their tenant is not paused nor at its maximum. What

@@ -78,7 +78,7 @@ bool batch_is_full(const State& state, QueueId id) {
 bool batch_is_due(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   state.timers.clear(TimerKind::fill, id.value);
-  if (queue.wait.ns <= 0 || batch_is_full(state, id)) return true;
+  if (queue.wait.ns <= 0 || queue.draining || batch_is_full(state, id)) return true;
   const Time oldest = oldest_eligible(state, id);
   if (oldest <= queue.flushed_at) return true;
   const Time due = oldest + queue.wait;

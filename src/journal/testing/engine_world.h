@@ -248,7 +248,7 @@ class EngineWorld {
 
   core::EventBody administer(Random& random) const {
     const std::uint32_t queue_id = static_cast<std::uint32_t>(random.below(kQueues));
-    switch (random.below(10)) {
+    switch (random.below(11)) {
       case 0:
         return core::PauseQueue{QueueId{queue_id}, chance(random, 40)};
       case 1:
@@ -266,6 +266,8 @@ class EngineWorld {
       case 7:
         return core::PutQueue{QueueId{queue_id}, queue(random, queue_id)};
       case 8:
+        return core::DrainQueue{QueueId{queue_id}, chance(random, 40)};
+      case 9:
         return core::PutModel{any<ModelId>(random, kModels), model(random)};
       default:
         const std::uint32_t gpu_id = static_cast<std::uint32_t>(random.below(kGpus));

@@ -7,6 +7,7 @@
 #include "core/completion/completion.h"
 #include "core/dispatch/dispatch.h"
 #include "core/engine_internal.h"
+#include "core/model/ranges.h"
 #include "core/policy/orders.h"
 #include "core/queue/batch_wait.h"
 #include "core/residency/residency.h"
@@ -29,6 +30,7 @@ bool is_new(std::vector<T>& table, std::uint32_t index) {
 }
 
 void put_tenant(State& state, const PutTenant& put) {
+  ASSERT(flaw_in(put.spec) == nullptr);
   const bool fresh = is_new(state.tenants, put.tenant.value);
   Tenant& tenant = state.tenant(put.tenant);
   if (!fresh && tenant.spec.token_bucket_size) {
@@ -45,6 +47,7 @@ void put_tenant(State& state, const PutTenant& put) {
 }
 
 void put_model(State& state, const PutModel& put) {
+  ASSERT(flaw_in(put.spec) == nullptr);
   if (is_new(state.models, put.model.value)) state.model(put.model).fit = empty_fit_index(state);
   state.model(put.model).spec = put.spec;
   for (const GpuId gpu : state.model(put.model).gpus)
@@ -55,7 +58,7 @@ void put_model(State& state, const PutModel& put) {
 void put_queue(State& state, const PutQueue& put) {
   is_new(state.queues, put.queue.value);
   ASSERT(!put.spec.model || state.has(put.spec.model));
-  ASSERT(put.spec.max_batch_size >= 1);
+  ASSERT(flaw_in(put.spec) == nullptr);
   Queue& queue = state.queue(put.queue);
   const ModelId before = queue.spec.model;
   queue.spec = put.spec;
@@ -73,7 +76,7 @@ void put_queue(State& state, const PutQueue& put) {
 
 void put_gpu(State& state, const PutGpu& put) {
   const bool fresh = is_new(state.gpus, put.gpu.value);
-  ASSERT(put.spec.vram.value > 0 && put.spec.speed.value > 0);
+  ASSERT(flaw_in(put.spec) == nullptr);
   if (!fresh) leave_node(state, put.gpu);
   state.gpu(put.gpu).spec = put.spec;
   join_node(state, put.gpu);
@@ -82,7 +85,7 @@ void put_gpu(State& state, const PutGpu& put) {
 }
 
 void set_policy(State& state, const PolicySpec& spec) {
-  ASSERT(spec.starts_per_step >= 1 && spec.vram_usable.value >= 1);
+  ASSERT(flaw_in(spec) == nullptr);
   if (spec.usage_window != state.policy.usage_window) {
     // The numbers of its buckets would mean other instants.
     for (Tenant& tenant : state.tenants)

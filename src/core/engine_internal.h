@@ -36,7 +36,8 @@ class Decider {
   // A timer that decides something: a task's or a lease's.
   void fire(const DueTimer& timer);
   void evict_idle(GpuId gpu);
-  // Groups to cancel, ripe tasks, then batches, within the limits per step. False: something was left to do.
+  // Groups to cancel, ripe tasks, then batches, within the limits per step. False: something was
+  // left to do.
   bool settle();
 
  private:

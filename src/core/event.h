@@ -2,7 +2,7 @@
 //
 // The sequencer (live), the simulator or a journal supplies them in order, each with its `now`.
 // Ids of tenants, queues, models and GPUs are dense: a Put of a new one uses the next number.
-// Task numbers are given consecutively, refused submits included.
+// Task numbers are given consecutively, refused submits included. Specs are in range (ranges.h).
 //
 // Reports name what they answer by its number (a lease's, a load's), so that late or duplicated
 // ones are legal and change nothing. What agents must keep to is said in action.h.
@@ -182,8 +182,9 @@ struct GpuUtilisation {
 using EventBody =
     std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutGpu, Submit, SubmitWorkflow, Cancel,
                  CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
-                 DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded, ModelLoaded,
-                 ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned, GpuUtilisation>;
+                 DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded,
+                 ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned,
+                 GpuUtilisation>;
 
 struct Event {
   Time now;

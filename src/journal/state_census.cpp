@@ -32,8 +32,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Model& model) {
-  const auto& [spec, queues, fit, gpus, resident, resident_open, loading, backlog,
-               load_times, failing_gpus, loads, evictions, resident_time, computing_time] = model;
+  const auto& [spec, queues, fit, gpus, resident, resident_open, loading, backlog, load_times,
+               failing_gpus, loads, evictions, resident_time, computing_time] = model;
   // Derived: queues, fit, gpus, resident, resident_open, loading, backlog,
   // failing_gpus.
   return loads == evictions;

@@ -56,8 +56,8 @@ struct EngineRecord {
   std::vector<QueueId> fills_due;   // ascending
   std::vector<FlowName> tiers_due;  // ascending
 };
-BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn, last_served,
-             continue_at, cancelling, fills_due, tiers_due);
+BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn,
+             last_served, continue_at, cancelling, fills_due, tiers_due);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------
 
@@ -95,8 +95,7 @@ struct ModelRecord {
   Duration resident_time;
   Duration computing_time;
 };
-BERTH_FIELDS(ModelRecord, spec, load_times, loads, evictions, resident_time,
-             computing_time);
+BERTH_FIELDS(ModelRecord, spec, load_times, loads, evictions, resident_time, computing_time);
 
 struct ResidenceRecord {
   ModelId model;
@@ -164,8 +163,8 @@ struct QueueRecord {
   std::optional<CopyRecord> copy;
   std::uint64_t batches = 0;
 };
-BERTH_FIELDS(QueueRecord, spec, next_model, paused, draining, flushed_at, turn, batch_time, arrivals, wait, tightest_wait,
-             patience, declined, holds, copy, batches);
+BERTH_FIELDS(QueueRecord, spec, next_model, paused, draining, flushed_at, turn, batch_time,
+             arrivals, wait, tightest_wait, patience, declined, holds, copy, batches);
 
 // ---- Tasks and leases: by number, ascending -----------------------------------------------------
 

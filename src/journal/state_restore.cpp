@@ -12,19 +12,10 @@ namespace {
 
 using core::State;
 
-constexpr std::int64_t kMibMax = std::int64_t{1} << 40;
-constexpr std::int64_t kUsableMax = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMilliMax = std::int64_t{1} << 40;
 constexpr std::int64_t kSketchMax = std::int64_t{1} << 53;
 
-bool is_mib(Mib x) { return x.value >= 0 && x.value <= kMibMax; }
-
-bool is_sane(const core::PolicySpec& policy) {
-  constexpr std::int64_t kAgeStepMax = std::numeric_limits<std::int64_t>::max() / 32768;
-  return policy.age_step.ns >= 0 && policy.age_step.ns <= kAgeStepMax &&
-         policy.vram_usable.value >= 0 && policy.vram_usable.value <= 1'000'000 &&
-         policy.usage_window.ns >= 0 && policy.starts_per_step >= 1;
-}
+bool is_mib(Mib x) { return x.value >= 0 && x.value <= core::kMibMax; }
 
 bool is_sane(const core::BatchTimeSketch& sketch) {
   const auto fits = [](std::int64_t x) { return x >= 0 && x <= kSketchMax; };
@@ -37,9 +28,8 @@ bool is_sane(const core::BatchTimeSketch& sketch) {
 bool estimates_fit(const core::Queue& queue) {
   constexpr Wide kMost = std::numeric_limits<std::int64_t>::max() / 2;
   const Wide size = queue.spec.max_batch_size;
-  const Wide declared = queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * size;
   const Wide learned = queue.batch_time.base.ns + queue.batch_time.per_task.ns * size;
-  return declared >= 0 && declared <= kMost && learned <= kMost;
+  return learned <= kMost;
 }
 
 }  // namespace
@@ -85,7 +75,7 @@ bool Restorer::read_engine() {
   state.continue_at = engine_.continue_at;
   if (!in_.ok()) return end();
   require(state.now.ns >= 0 && state.now != Time::never(), "an instant of the engine's axis");
-  require(is_sane(state.policy), "a policy in range");
+  require_sane(state.policy);
   require(is_past(state.continue_at) || state.continue_at == Time::never(),
           "work left at an instant that has come");
   return end();
@@ -117,7 +107,8 @@ bool Restorer::check_engine() {
 bool Restorer::read_tenants() { return read_list<TenantRecord>(StateSection::tenants, "tenants"); }
 
 void Restorer::take(TenantRecord& record) {
-  require(record.spec.weight.value > 0, "a weight above 0");
+  require_sane(record.spec);
+  require(record.token_nano <= core::kTokensMax * 1'000'000'000, "tokens in range");
   require(is_past(record.token_at), "a token level of the past");
   core::Tenant& tenant = state_->tenants.emplace_back();
   tenant.spec = record.spec;
@@ -154,7 +145,7 @@ void Restorer::take_usage(core::Tenant& tenant, const UsageRecord& record) {
 bool Restorer::read_models() { return read_list<ModelRecord>(StateSection::models, "models"); }
 
 void Restorer::take(ModelRecord& record) {
-  require(is_mib(record.spec.weights) && is_mib(record.spec.vram_per_task), "VRAM in range");
+  require_sane(record.spec);
   core::Model& model = state_->models.emplace_back();
   model.spec = record.spec;
   for (const LoadTimeRecord& load : record.load_times) {
@@ -175,8 +166,7 @@ bool Restorer::read_gpus() { return read_list<GpuRecord>(StateSection::gpus, "gp
 
 void Restorer::take(GpuRecord& record) {
   const auto milli_in_range = [](Milli x) { return x.value >= -kMilliMax && x.value <= kMilliMax; };
-  require(record.spec.vram.value > 0 && is_mib(record.spec.vram), "VRAM in range");
-  require(record.spec.speed.value > 0 && milli_in_range(record.spec.speed), "a speed above 0");
+  require_sane(record.spec);
   require(milli_in_range(record.reported), "a utilisation in range");
   require(!record.keep_alive || (record.keep_alive->ns >= 0 && record.keep_alive != Time::never()),
           "an instant for keep_alive");
@@ -188,7 +178,6 @@ void Restorer::take(GpuRecord& record) {
   gpu.adopts = record.adopts;
   gpu.reported = record.reported;
   gpu.usable = Mib{gpu.spec.vram.value * state_->policy.vram_usable.value / 1000};
-  require(gpu.usable.value <= kUsableMax, "VRAM in range");
   for (const ResidenceRecord& residence : record.residences) {
     require(state_->has(residence.model), "a model that exists");
     require(gpu.residences.empty() || gpu.residences.back().model < residence.model,
@@ -237,7 +226,7 @@ void Restorer::take(QueueRecord& record) {
   const ModelId model = record.spec.model;
   require(!model || state_->has(model), "a model that exists");
   require(!record.next_model || state_->has(*record.next_model), "a next model that exists");
-  require(record.spec.max_batch_size >= 1, "a max_batch_size of at least 1");
+  require_sane(record.spec);
   require(is_sane(record.batch_time), "a batch time in range");
   require(record.arrivals.gap_ns >= 0 &&
               (record.arrivals == core::ArrivalSketch{} || is_past(record.arrivals.last)),

@@ -15,7 +15,7 @@ using core::TaskState;
 // Bounds on what a few bytes may make us allocate; far above what an engine reaches.
 constexpr std::uint64_t kNumbersMax = std::uint64_t{1} << 37;
 constexpr std::uint64_t kEndedMax = std::uint64_t{1} << 28;
-constexpr std::int64_t kVramMax = std::int64_t{1} << 31;
+constexpr std::int64_t kVramMax = core::kMibMax;
 
 bool is_started(TaskState state) {
   return state == TaskState::starting || state == TaskState::running;
@@ -120,7 +120,8 @@ void Restorer::take(const TaskRecord& record) {
   require(waits || record.held == HeldAs::not_held, "a held task that waits");
   require(state.has(record.tenant) && state.has(record.queue), "a tenant and queue that exist");
   require(record.tier < 4 && record.gpus >= 1 && record.share >= 1 && record.share <= 1000 &&
-              record.vram < kVramMax && record.expected_run.ns >= 0,
+              record.vram <= kVramMax && record.expected_run.ns >= 0 &&
+              record.expected_run <= core::kDurationMax,
           "a task in range");
   require(is_past(record.submitted), "a task submitted in the past");
   require(!record.eligible || (record.eligible->ns >= 0 && *record.eligible != record.submitted),
@@ -128,7 +129,6 @@ void Restorer::take(const TaskRecord& record) {
   require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
           "an instant for expires");
   require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
-  require_work(record.expected_run.ns);
   if (!in_.ok()) return;
   require(!state.tasks.ended(record.no), "a task that has not ended");
   if (!in_.ok()) return;
@@ -244,12 +244,11 @@ void Restorer::take(const LeaseRecord& record) {
   require(state.has(record.queue), "a queue that exists");
   require(!record.model || state.has(record.model), "a model that exists");
   require(record.share.value >= 1 && record.share.value <= 1000 && record.vram.value >= 0 &&
-              record.vram.value < kVramMax,
+              record.vram.value <= kVramMax,
           "a slice in range");
   require(!record.gpus.empty() && !record.tasks.empty(), "GPUs and tasks");
   require(is_past(record.started) && record.expected.ns >= 0 && record.charged.ns >= 0,
           "a start in the past");
-  require_work((record.started + record.expected).ns);
   require(record.rate >= 1 && record.load_us >= 0 && record.parts >= 1, "a price in range");
   if (!in_.ok()) return;
   last_lease_ = record.id.value + 1;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "core/model/ranges.h"
 #include "core/state/state.h"
 #include "journal/snapshot.h"
 #include "journal/state_records.h"
@@ -83,10 +84,10 @@ class Restorer {
     if (!holds) [[unlikely]]
       in_.fail_at(record_at_, expected);
   }
-  // Sums of such times must fit, as they did where they were made.
-  void require_work(std::int64_t ns) {
-    work_us_ += ns / 1000;
-    require(work_us_ <= std::numeric_limits<std::int64_t>::max() / 2, "times that can be summed");
+  template <class Spec>
+  void require_sane(const Spec& spec) {
+    const char* expected = core::flaw_in(spec);
+    require(expected == nullptr, expected);
   }
   bool is_past(Time time) const { return time.ns >= 0 && time <= state_->now; }
 
@@ -99,7 +100,6 @@ class Restorer {
   EngineRecord engine_;
   std::vector<std::optional<Time>> keep_alives_;  // by GPU
   std::map<GroupId, TaskNo> oldest_of_group_;
-  Wide work_us_ = 0;             // expected run times of all tasks and leases
   std::uint64_t ended_ = 0;      // numbers remembered
   std::uint64_t in_leases_ = 0;  // tasks that start or run
   std::uint64_t last_task_ = 0;  // one more than the number taken last

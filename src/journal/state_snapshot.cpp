@@ -307,8 +307,9 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
     if (signal.resolved) signals.u64(id.value);
   }
   write_tasks(begin(writer, StateSection::tasks), state.tasks, live);
-  write_list(begin(writer, StateSection::ripe), state.ripe,
-             [](const auto& entry) { return RipeRecord{entry.first, entry.second}; });
+  write_list(begin(writer, StateSection::ripe), state.ripe, [](const auto& entry) {
+    return RipeRecord{entry.first, entry.second};
+  });
   write_list(begin(writer, StateSection::leases), leases_by_id(state),
              [](const core::Lease* lease) { return lease_record(*lease); });
 

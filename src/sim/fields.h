@@ -15,6 +15,7 @@
 
 #include "base/time.h"
 #include "base/units.h"
+#include "core/model/ranges.h"
 #include "sim/diagnostics.h"
 #include "sim/document.h"
 #include "sim/quantity.h"
@@ -30,8 +31,8 @@ struct NumberType {
   std::int64_t scale = 1;
 };
 
-inline constexpr std::int64_t kLongestTime = 100LL * 365 * 86'400 * 1'000'000'000;
-inline constexpr std::int64_t kLargestVram = 1LL << 30;
+inline constexpr std::int64_t kLongestTime = core::kDurationMax.ns;
+inline constexpr std::int64_t kLargestVram = core::kMibMax;
 
 constexpr NumberType integers(std::int64_t low, std::int64_t high) {
   return {NumberType::Kind::integer, low, high};

@@ -105,7 +105,7 @@ TEST(ScenarioErrors, NegativeOverflowingAndAbsurdNumbers) {
                    "s.toml:14:12: tenants.max_gpus: expected a number from 0 to 100000, found the "
                    "number 1e+300",
                    "s.toml:15:21: tenants.token_refill_rate: expected an integer from 0 to "
-                   "1000000000, found the number nan",
+                   "9000000000, found the number nan",
                    "s.toml:16:18: tenants.max_queue_size: expected an integer from 0 to "
                    "1000000000, found the number 1.5"}));
   EXPECT_EQ(errors_with("vram = \"-2GB\"\nexpected_run = \"9999999999999d\"\ntolerated_wait = "

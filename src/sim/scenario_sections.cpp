@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/model/ranges.h"
+
 namespace berth::sim {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kBillion = 1'000'000'000;
-constexpr std::int64_t kMostGpus = 100'000;
+constexpr std::int64_t kMostGpus = core::kGpusMax;
 constexpr NumberType kGpuAmount = thousandths(0, kMostGpus * 1000);
 
 std::string lower(std::string text) {
@@ -62,18 +63,18 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
   }
   table.number("gpu_load_threshold", policy.gpu_load_threshold, thousandths(1, 1000));
   table.number("vram_usable", policy.vram_usable, thousandths(10, 1000));
-  table.number("age_step", policy.age_step, durations());
+  table.number("age_step", policy.age_step, durations(0, core::kAgeStepMax.ns));
   table.number("patience", policy.patience, durations());
   table.number("tier_patience", policy.tier_patience, durations());
-  table.number("max_holds", policy.max_holds, integers(0, kMillion));
-  table.number("starts_per_step", policy.starts_per_step, integers(1, kMillion));
-  table.number("max_live_tasks", policy.max_live_tasks, integers(1, kBillion));
+  table.number("max_holds", policy.max_holds, integers(0, core::kHoldsMax));
+  table.number("starts_per_step", policy.starts_per_step, integers(1, core::kStartsPerStepMax));
+  table.number("max_live_tasks", policy.max_live_tasks, integers(1, core::kLiveTasksMax));
   table.number("live_reserve", policy.live_reserve, thousandths(0, 1000));
-  table.number("aging_factor", policy.aging_factor, thousandths(0, kBillion));
+  table.number("aging_factor", policy.aging_factor, thousandths(0, core::kAgingFactorMax));
   table.number("usage_window", policy.usage_window, durations(kBillion));
-  table.number("poison_after", policy.poison_after, integers(1, kMillion));
+  table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
   table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
-               integers(0, kMillion));
+               integers(0, core::kFailuresMax));
   table.finish();
 }
 
@@ -105,11 +106,11 @@ void read_agents(TableReader& table, AgentSpec& agents) {
 
 void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {
   table.required_name("name", name);
-  table.number("weight", tenant.weight, thousandths(10, kMillion));
+  table.number("weight", tenant.weight, thousandths(core::kWeightMin, core::kWeightMax));
   table.number("max_queue_size", tenant.max_queue_size, integers(0, kBillion));
-  table.number("token_bucket_size", tenant.token_bucket_size, integers(1, kBillion * 1000));
-  table.number("token_refill_rate", tenant.token_refill_rate, integers(0, kBillion));
-  table.number("daily_token_limit", tenant.daily_token_limit, integers(0, kBillion * kMillion));
+  table.number("token_bucket_size", tenant.token_bucket_size, integers(1, core::kTokensMax));
+  table.number("token_refill_rate", tenant.token_refill_rate, integers(0, core::kTokensMax));
+  table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
   table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
   table.number("max_gpus", tenant.max_gpus, kGpuAmount);
   table.boolean("isolated", tenant.isolated);
@@ -135,7 +136,7 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
   if (table.reference("model", "model", scenario.models.names, model)) {
     queue.spec.model.value = static_cast<std::uint32_t>(model);
   }
-  table.number("max_batch_size", queue.spec.max_batch_size, integers(1, 100'000));
+  table.number("max_batch_size", queue.spec.max_batch_size, integers(1, core::kBatchSizeMax));
   table.number("max_batch_wait", queue.spec.max_batch_wait, durations());
   table.boolean("adaptive", queue.spec.adaptive_wait);
   table.boolean("refuse_late", queue.spec.refuse_late);
@@ -147,6 +148,9 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
   table.number("actual_batch_per_task", queue.actual_batch_per_task, durations());
   if (queue.spec.max_gpus && *queue.spec.max_gpus < queue.spec.min_gpus) {
     table.error("max_gpus", "queues.max_gpus: expected at least min_gpus");
+  }
+  if (const char* expected = core::flaw_in(queue.spec); expected != nullptr) {
+    table.error("batch_per_task", "queues.batch_per_task: expected " + std::string(expected));
   }
   table.finish();
 }
@@ -164,7 +168,7 @@ void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   std::int64_t gpus_per_node = 0;
   table.number("gpus_per_node", gpus_per_node, integers(1, kMostGpus));
   table.required_number("vram", gpu.spec.vram, vram_amounts(1));
-  table.number("speed", gpu.spec.speed, thousandths(1, kMillion));
+  table.number("speed", gpu.spec.speed, thousandths(1, core::kSpeedMax));
   std::vector<std::size_t> resident;
   const bool all_known = table.references("resident", "model", scenario.models.names, resident);
   for (const std::size_t model : resident) {

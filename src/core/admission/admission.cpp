@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/assert.h"
+#include "core/model/ranges.h"
 
 namespace berth::core {
 namespace {
@@ -28,13 +29,6 @@ Reason subject_reason(ReasonCode code, std::uint64_t subject) {
 Reason amount_reason(ReasonCode code, std::int64_t need, std::int64_t have, std::uint64_t subject,
                      Time at = Time::never()) {
   return {code, need, have, subject, at};
-}
-
-bool in_range(const TaskSpec& spec) {
-  return spec.tier < 4 && spec.gpus >= 1 && spec.share.value >= 1 && spec.share.value <= 1000 &&
-         (spec.gpus == 1 || spec.share == kWholeGpu) && spec.vram.value >= 0 &&
-         spec.vram.value < (std::int64_t{1} << 31) && spec.expected_run.ns >= 0 &&
-         spec.tolerated_wait.ns >= 0 && spec.retry.max_attempts >= 1 && spec.retry.backoff.ns >= 0;
 }
 
 std::int64_t vram_of(const State& state, const TaskSpec& spec) {
@@ -168,7 +162,7 @@ Reason judge_names(const State& state, const TaskSpec& spec) {
   if (state.queue(spec.queue).draining) {
     return subject_reason(ReasonCode::queue_draining, spec.queue.value);
   }
-  if (!in_range(spec)) return subject_reason(ReasonCode::bad_spec, Reason::kNoSubject);
+  if (flaw_in(spec) != nullptr) return subject_reason(ReasonCode::bad_spec, Reason::kNoSubject);
   return {};
 }
 

@@ -1,7 +1,8 @@
 // What the outside tells the core: tenants, queues, models, GPUs, policy, tasks. Plain values.
 //
 // Every limit may be absent (nullopt); the defaults here are those of a queue or tenant that was
-// only named. Validation happens at the edge, with file and line; the core asserts ranges.
+// only named. Which values are in range is said in ranges.h; validation happens at the edge, with
+// file and line, and the core asserts it.
 #pragma once
 
 #include <cstdint>

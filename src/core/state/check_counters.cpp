@@ -186,7 +186,7 @@ void check_counters(const State& state, Findings& findings) {
     if (!is_pending) continue;
     ++tenant.pending;
     ++queues[row.queue].pending;
-    queues[row.queue].work_us += row.expected_run.ns / 1000;
+    queues[row.queue].work_us += std::min(row.expected_run, kWorkCounted).ns / 1000;
   }
   for (const Lease& lease : state.leases) {
     if (!lease.id) continue;

@@ -88,10 +88,10 @@ struct Queue {
   std::uint32_t startable_isolated = 0;
   std::int64_t pending_work_us = 0;  // expected run times of what is pending
   Milli in_use;
-  std::uint32_t running = 0;         // leases
-  std::int64_t running_ends_us = 0;  // sum of the instants at which they are expected to end
-  Time flushed_at{INT64_MIN};        // what was pending then starts without waiting
-  std::int64_t turn = 0;             // round_robin: when it last joined the rotation
+  std::uint32_t running = 0;          // leases
+  std::uint64_t running_ends_us = 0;  // sum of their expected ends, modulo 2^64
+  Time flushed_at{INT64_MIN};         // what was pending then starts without waiting
+  std::int64_t turn = 0;              // round_robin: when it last joined the rotation
   // Learned.
   BatchTimeSketch batch_time;
   ArrivalSketch arrivals;
@@ -136,7 +136,7 @@ struct Model {
   std::uint32_t resident = 0;
   std::uint32_t resident_open = 0;  // the part on GPUs that accept work and are held for nobody
   std::uint32_t loading = 0;
-  std::uint32_t backlog = 0;  // startable tasks of its queues
+  std::uint32_t backlog = 0;                // startable tasks of its queues
   std::map<KindId, MeanSketch> load_times;  // learned by GPU kind
   std::uint32_t failing_gpus = 0;           // where its last load failed
   std::uint64_t loads = 0;

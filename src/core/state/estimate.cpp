@@ -22,8 +22,7 @@ Duration predicted_work(const State& state, const Queue& queue, Duration keep) {
 }  // namespace
 
 Duration mean_run(const Queue& queue) {
-  return Duration{
-      scale(queue.pending_work_us, 1000, std::max<std::int64_t>(1, queue.pending))};
+  return Duration{scale(queue.pending_work_us, 1000, std::max<std::int64_t>(1, queue.pending))};
 }
 
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed) {

@@ -165,8 +165,13 @@ std::int64_t head_key(const State& state, const Head& head) {
 }
 
 std::uint8_t cost_class(const TaskRow& row) {
-  const auto us = static_cast<std::uint64_t>(row.expected_run.ns / 1000) * row.gpus * row.share;
-  return static_cast<std::uint8_t>(std::bit_width(us / 1000));
+  const Wide us = Wide{row.expected_run.ns / 1000} * row.gpus * row.share / 1000;
+  return static_cast<std::uint8_t>(
+      std::bit_width(static_cast<std::uint64_t>(std::min<Wide>(us, UINT64_MAX))));
+}
+
+std::int64_t work_us(const TaskRow& row) {
+  return std::min(row.expected_run, kWorkCounted).ns / 1000;
 }
 
 bool put_in_flow(State& state, std::uint32_t slot) {
@@ -197,7 +202,7 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   ++state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
   ++queue.pending;
-  queue.pending_work_us += row.expected_run.ns / 1000;
+  queue.pending_work_us += work_us(row);
   return !in_order || flow.live == 1 || flow.lanes.size() > 1;
 }
 
@@ -235,7 +240,7 @@ void leave_flow(State& state, std::uint32_t slot) {
   --state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
   if (--queue.pending == 0) queue.tightest_wait = Duration::forever();
-  queue.pending_work_us -= row.expected_run.ns / 1000;
+  queue.pending_work_us -= work_us(row);
 }
 
 bool tenant_allows(const State& state, TenantId id, Milli use) {

@@ -101,11 +101,11 @@ struct State {
 
   // Indexes.
   std::map<NodeId, std::vector<GpuId>> nodes;  // ascending
-  OrderedSet usable;     // usable_key of every GPU there is
-  OrderedSet accepting;  // of those that are up and not draining
-  OrderedSet holdable;   // of those accepting ones that are held for nobody
-  FitIndex free_fit;     // by free VRAM
-  FitIndex reclaim_fit;  // by free VRAM plus that of models no batch uses
+  OrderedSet usable;                           // usable_key of every GPU there is
+  OrderedSet accepting;                        // of those that are up and not draining
+  OrderedSet holdable;                         // of those accepting ones that are held for nobody
+  FitIndex free_fit;                           // by free VRAM
+  FitIndex reclaim_fit;                        // by free VRAM plus that of models no batch uses
   // By tier: tenants that compete there, by V; stored keys are lower bounds.
   std::array<IndexedHeap<TenantKey>, kTiers> competing;
   std::array<HeapPositions, kTiers> competing_positions;
@@ -147,6 +147,10 @@ struct State {
 // Where the task stands inside its flow: exact ageing without a scan.
 std::int64_t head_key(const State& state, const Head& head);
 std::uint8_t cost_class(const TaskRow& row);
+// What the task adds to the work of its queue: its run time as far as it is counted, so that the
+// sum over all tasks that may live at once fits.
+inline constexpr Duration kWorkCounted = minutes(10LL * 24 * 60);
+std::int64_t work_us(const TaskRow& row);
 
 // Puts a pending task among its flow's, at the end of its lane or at its old place, and refreshes
 // what that changes.

@@ -13,13 +13,14 @@ std::uint32_t find_lease(const State& state, LeaseId id) {
 void count_running(State& state, const Lease& lease, int sign) {
   Queue& queue = state.queue(lease.queue);
   queue.running += static_cast<std::uint32_t>(sign);
-  queue.running_ends_us += sign * ((lease.started + lease.expected).ns / 1000);
+  const auto end_us = static_cast<std::uint64_t>((lease.started + lease.expected).ns / 1000);
+  queue.running_ends_us += sign > 0 ? end_us : -end_us;
 }
 
 Duration running_work(const State& state, const Queue& queue) {
-  const std::int64_t now_us = state.now.ns / 1000;
-  const std::int64_t left = queue.running_ends_us - now_us * std::int64_t{queue.running};
-  return microseconds(std::max<std::int64_t>(0, left));
+  const auto now_us = static_cast<std::uint64_t>(state.now.ns / 1000);
+  const auto left = static_cast<std::int64_t>(queue.running_ends_us - now_us * queue.running);
+  return Duration{scale(std::max<std::int64_t>(0, left), 1000, 1)};
 }
 
 Time next_charge_at(const Lease& lease) {
@@ -31,9 +32,8 @@ void arm_task_timer(State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);
   Time due = Time::never();
   if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
-  const bool waits_for_time =
-      row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none &&
-      !state.ripe.contains(row.no);
+  const bool waits_for_time = row.state == TaskState::waiting && row.unresolved == 0 &&
+                              row.held == ReasonCode::none && !state.ripe.contains(row.no);
   if (waits_for_time) due = std::min(due, row.eligible);
   state.timers.set(TimerKind::task, slot, row.no.value, due);
 }
@@ -64,12 +64,10 @@ void leave_group(State& state, std::uint32_t slot) {
   if (!extra.group) return;
   const auto it = state.groups.find(extra.group);
   Group& group = it->second;
-  std::uint32_t& next_of_prev = extra.group_prev == kNoSlot
-                                    ? group.first
-                                    : state.tasks.extra_of(extra.group_prev).group_next;
-  std::uint32_t& prev_of_next = extra.group_next == kNoSlot
-                                    ? group.last
-                                    : state.tasks.extra_of(extra.group_next).group_prev;
+  std::uint32_t& next_of_prev =
+      extra.group_prev == kNoSlot ? group.first : state.tasks.extra_of(extra.group_prev).group_next;
+  std::uint32_t& prev_of_next =
+      extra.group_next == kNoSlot ? group.last : state.tasks.extra_of(extra.group_next).group_prev;
   next_of_prev = extra.group_next;
   prev_of_next = extra.group_prev;
   const bool is_empty = group.first == kNoSlot;

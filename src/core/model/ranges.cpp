@@ -1,0 +1,90 @@
+// See ranges.h.
+#include "core/model/ranges.h"
+
+#include "base/units.h"
+
+namespace berth::core {
+namespace {
+
+bool is_within(std::int64_t value, std::int64_t low, std::int64_t high) {
+  return value >= low && value <= high;
+}
+bool is_time(Duration duration) { return duration.ns >= 0 && duration <= kDurationMax; }
+bool is_time_or_forever(Duration duration) {
+  return is_time(duration) || duration == Duration::forever();
+}
+bool is_vram(Mib amount) { return is_within(amount.value, 0, kMibMax); }
+bool is_gpu_amount(Milli amount) { return is_within(amount.value, 0, kGpusMax * 1000); }
+bool is_gpu_amount(const std::optional<Milli>& amount) { return !amount || is_gpu_amount(*amount); }
+
+}  // namespace
+
+const char* flaw_in(const PolicySpec& spec) {
+  if (!is_within(spec.gpu_load_threshold.value, 1, 1000)) return "a gpu_load_threshold in range";
+  if (!is_within(spec.vram_usable.value, 1, 1000)) return "a vram_usable in range";
+  if (spec.age_step.ns < 0 || spec.age_step > kAgeStepMax) return "an age_step in range";
+  if (!is_time_or_forever(spec.patience)) return "a patience in range";
+  if (!is_time_or_forever(spec.tier_patience)) return "a tier_patience in range";
+  if (!is_within(spec.max_holds, 0, kHoldsMax)) return "max_holds in range";
+  if (!is_within(spec.starts_per_step, 1, kStartsPerStepMax)) return "starts_per_step in range";
+  if (!is_within(spec.max_live_tasks, 1, kLiveTasksMax)) return "max_live_tasks in range";
+  if (!is_within(spec.live_reserve.value, 0, 1000)) return "a live_reserve in range";
+  if (!is_within(spec.aging_factor.value, 0, kAgingFactorMax)) return "an aging_factor in range";
+  if (!is_time(spec.usage_window)) return "a usage_window in range";
+  if (!is_within(spec.poison_after, 1, kFailuresMax)) return "poison_after in range";
+  if (!is_within(spec.max_infrastructure_losses, 0, kFailuresMax)) {
+    return "max_infrastructure_losses in range";
+  }
+  return nullptr;
+}
+
+const char* flaw_in(const TenantSpec& spec) {
+  if (!is_within(spec.weight.value, kWeightMin, kWeightMax)) return "a weight in range";
+  if (!is_within(spec.token_bucket_size.value_or(0), 0, kTokensMax)) return "a bucket in range";
+  if (!is_within(spec.token_refill_rate, 0, kTokensMax)) return "a token_refill_rate in range";
+  if (!is_within(spec.daily_token_limit.value_or(0), 0, kDailyTokensMax)) {
+    return "a daily_token_limit in range";
+  }
+  if (!is_gpu_amount(spec.guaranteed_gpus)) return "guaranteed_gpus in range";
+  if (!is_gpu_amount(spec.max_gpus)) return "max_gpus in range";
+  return nullptr;
+}
+
+const char* flaw_in(const QueueSpec& spec) {
+  if (!is_within(spec.max_batch_size, 1, kBatchSizeMax)) return "a max_batch_size in range";
+  if (!is_time(spec.max_batch_wait)) return "a max_batch_wait in range";
+  if (!is_gpu_amount(spec.max_gpus)) return "max_gpus in range";
+  if (!is_gpu_amount(spec.min_gpus)) return "min_gpus in range";
+  if (!is_time(spec.batch_base) || !is_time(spec.batch_per_task)) return "a batch time in range";
+  const Wide full = Wide{spec.batch_base.ns} + Wide{spec.batch_per_task.ns} * spec.max_batch_size;
+  if (full > kDurationMax.ns) return "a time in range for a full batch";
+  return nullptr;
+}
+
+const char* flaw_in(const ModelSpec& spec) {
+  if (!is_vram(spec.weights) || !is_vram(spec.vram_per_task)) return "VRAM in range";
+  if (!is_time(spec.load_time)) return "a load_time in range";
+  if (!is_time_or_forever(spec.keep_alive)) return "a keep_alive in range";
+  return nullptr;
+}
+
+const char* flaw_in(const GpuSpec& spec) {
+  if (!is_within(spec.vram.value, 1, kMibMax)) return "VRAM in range";
+  if (!is_within(spec.speed.value, 1, kSpeedMax)) return "a speed in range";
+  return nullptr;
+}
+
+const char* flaw_in(const TaskSpec& spec) {
+  if (spec.tier > 3) return "a tier from 0 to 3";
+  if (spec.gpus < 1) return "at least one GPU";
+  if (!is_within(spec.share.value, 1, 1000)) return "a share in range";
+  if (spec.gpus > 1 && spec.share != kWholeGpu) return "whole GPUs for a gang";
+  if (!is_vram(spec.vram)) return "VRAM in range";
+  if (!is_time(spec.expected_run)) return "an expected_run in range";
+  if (spec.tolerated_wait.ns < 0) return "a tolerated_wait in range";
+  if (spec.retry.max_attempts < 1) return "at least one attempt";
+  if (!is_time(spec.retry.backoff)) return "a backoff in range";
+  return nullptr;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,46 @@
+// What the core can reckon with is accepted, and what would overflow it is named.
+#include "core/model/ranges.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::core {
+namespace {
+
+TEST(Ranges, DefaultsHaveNoFlaw) {
+  EXPECT_EQ(flaw_in(PolicySpec{}), nullptr);
+  EXPECT_EQ(flaw_in(TenantSpec{}), nullptr);
+  EXPECT_EQ(flaw_in(QueueSpec{}), nullptr);
+  EXPECT_EQ(flaw_in(ModelSpec{}), nullptr);
+  EXPECT_EQ(flaw_in(GpuSpec{.vram = Mib{1}}), nullptr);
+  EXPECT_EQ(flaw_in(TaskSpec{}), nullptr);
+}
+
+TEST(Ranges, LimitsThemselvesAreInRange) {
+  EXPECT_EQ(flaw_in(TenantSpec{.token_bucket_size = kTokensMax}), nullptr);
+  EXPECT_EQ(flaw_in(PolicySpec{.age_step = kAgeStepMax}), nullptr);
+  EXPECT_EQ(flaw_in(PolicySpec{.max_infrastructure_losses = 255}), nullptr);
+  EXPECT_EQ(flaw_in(TaskSpec{.expected_run = kDurationMax}), nullptr);
+}
+
+TEST(Ranges, WhatWouldOverflowIsNamed) {
+  EXPECT_STREQ(flaw_in(TenantSpec{.token_bucket_size = kTokensMax + 1}), "a bucket in range");
+  EXPECT_STREQ(flaw_in(PolicySpec{.age_step = kAgeStepMax + nanoseconds(1)}),
+               "an age_step in range");
+  EXPECT_STREQ(flaw_in(PolicySpec{.max_infrastructure_losses = 256}),
+               "max_infrastructure_losses in range");
+  EXPECT_STREQ(flaw_in(QueueSpec{.max_batch_size = 1000, .batch_per_task = kDurationMax}),
+               "a time in range for a full batch");
+  EXPECT_STREQ(flaw_in(TaskSpec{.expected_run = Duration::forever()}), "an expected_run in range");
+}
+
+// The products that the limits are made for.
+TEST(Ranges, ProductsOfLimitsFit) {
+  std::int64_t product = 0;
+  EXPECT_FALSE(__builtin_mul_overflow(kAgeStepMax.ns, std::int64_t{32768}, &product));
+  EXPECT_FALSE(__builtin_mul_overflow(kTokensMax, std::int64_t{1'000'000'000}, &product));
+  const std::int64_t work_us = minutes(10LL * 24 * 60).ns / 1000;  // kWorkCounted of state.h
+  EXPECT_FALSE(__builtin_mul_overflow(work_us, kLiveTasksMax, &product));
+}
+
+}  // namespace
+}  // namespace berth::core

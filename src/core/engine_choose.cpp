@@ -164,12 +164,10 @@ bool hold_for(const State& state, QueueId id, Actions& out) {
   const std::size_t wanted = state.tasks.row(queue.leader_slot).gpus;
   if (queue.holds.size() >= wanted || !enough_gpus_accept(state, id)) return false;
   const bool may_hold = !queue.holds.empty() || state.holding.size() < state.policy.max_holds;
-  const GpuId gpu = may_hold ? gpu_to_hold(state, id) : GpuId::none();
-  if (!gpu) {
-    // As a holder too many it needs another's place, whatever GPUs that one has.
-    const Mib need = may_hold ? largest_need(state, id) : Mib{0};
-    return take_hold_from_later(state, id, need, out);
-  }
+  const GpuId gpu = gpu_to_hold(state, id);
+  if (!gpu) return take_hold_from_later(state, id, largest_need(state, id), out);
+  // As a holder too many it needs another's place, whatever GPUs that one has.
+  if (!may_hold) return take_hold_from_later(state, id, Mib{0}, out);
   out.push_back(HoldGpu{gpu, id});
   return true;
 }

@@ -1,0 +1,31 @@
+// What each example says it shows. Ratios between policies, never seconds of this machine.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/e2e/process.h"
+
+namespace berth {
+namespace {
+
+// The JSON of one run.
+std::string run(const std::string& example, const std::string& flags) {
+  const e2e::Result result = e2e::berth("sim examples/" + example + ".toml --json " + flags);
+  EXPECT_EQ(result.code, 0) << example << " " << flags << "\n" << result.out;
+  return result.out;
+}
+
+TEST(MultiTenant, FairKeepsTheFloodFromTheOthers) {
+  const auto product_p99 = [](const std::string& policy) {
+    return e2e::number_of(run("multi-tenant", "--policy " + policy), "tenants", "product",
+                          {"wait_ms", "p99"});
+  };
+  EXPECT_LT(10 * product_p99("fair"), product_p99("fifo"));
+}
+
+}  // namespace
+}  // namespace berth

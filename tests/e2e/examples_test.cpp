@@ -19,12 +19,24 @@ std::string run(const std::string& example, const std::string& flags) {
   return result.out;
 }
 
+double loads(const std::string& json) { return e2e::number(json, {"models", "loads"}); }
+double makespan(const std::string& json) { return e2e::number(json, {"makespan_s"}); }
+
 TEST(MultiTenant, FairKeepsTheFloodFromTheOthers) {
   const auto product_p99 = [](const std::string& policy) {
     return e2e::number_of(run("multi-tenant", "--policy " + policy), "tenants", "product",
                           {"wait_ms", "p99"});
   };
   EXPECT_LT(10 * product_p99("fair"), product_p99("fifo"));
+}
+
+TEST(ModelThrash, FairLoadsAFractionOfWhatTurnsAndAgeLoad) {
+  const std::string fair = run("model-thrash", "--policy fair");
+  for (const std::string policy : {"fifo", "round_robin"}) {
+    const std::string other = run("model-thrash", "--policy " + policy);
+    EXPECT_LT(3 * loads(fair), loads(other)) << policy;
+    EXPECT_LT(1.5 * makespan(fair), makespan(other)) << policy;
+  }
 }
 
 }  // namespace

@@ -39,5 +39,14 @@ TEST(ModelThrash, FairLoadsAFractionOfWhatTurnsAndAgeLoad) {
   }
 }
 
+TEST(Bursts, LargeBatchesServeACrowdSoonerAndALongWaitServesNobody) {
+  const auto wait_of = [](const std::string& tenant, const std::string& flags) {
+    return e2e::number_of(run("bursts", flags), "tenants", tenant, {"wait_ms", "mean"});
+  };
+  EXPECT_LT(3 * wait_of("crowd", ""), wait_of("crowd", "--set queues.max_batch_size=4"));
+  EXPECT_LT(3 * wait_of("stream", ""), wait_of("stream", "--set queues.max_batch_wait=1s"));
+  EXPECT_GT(1.1 * wait_of("crowd", "--set queues.max_batch_wait=1s"), wait_of("crowd", ""));
+}
+
 }  // namespace
 }  // namespace berth

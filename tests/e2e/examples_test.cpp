@@ -30,6 +30,24 @@ TEST(MultiTenant, FairKeepsTheFloodFromTheOthers) {
   EXPECT_LT(10 * product_p99("fair"), product_p99("fifo"));
 }
 
+TEST(NoisyNeighbour, UnderFairTheQuietGetWhatTheyAskForAndTheFloodTheRest) {
+  const std::string fair = run("noisy-neighbour", "--policy fair");
+  const std::string fifo = run("noisy-neighbour", "--policy fifo");
+  const auto of = [](const std::string& json, const std::string& tenant, const std::string& list,
+                     const std::string& key) {
+    return e2e::number_of(json, "tenants", tenant, {list, key});
+  };
+  for (const std::string tenant : {"search", "support", "editor"}) {
+    const double asked = of(fair, tenant, "tasks", "submitted");
+    EXPECT_GT(of(fair, tenant, "tasks", "completed"), 0.95 * asked) << tenant;
+    EXPECT_LT(of(fifo, tenant, "tasks", "completed"), 0.30 * asked) << tenant;
+    EXPECT_LT(20 * of(fair, tenant, "wait_ms", "p99"), of(fifo, tenant, "wait_ms", "p99"))
+        << tenant;
+  }
+  EXPECT_LT(e2e::number_of(fair, "tenants", "scraper", {"gpu_share"}), 0.45);
+  EXPECT_GT(e2e::number_of(fifo, "tenants", "scraper", {"gpu_share"}), 0.80);
+}
+
 TEST(ModelThrash, FairLoadsAFractionOfWhatTurnsAndAgeLoad) {
   const std::string fair = run("model-thrash", "--policy fair");
   for (const std::string policy : {"fifo", "round_robin"}) {

@@ -72,7 +72,7 @@ TEST(Sim, EveryExampleRunsAndLosesNothing) {
 TEST(Sim, AnExampleWithoutAnEndFinishesItsWork) {
   for (const std::string& example : e2e::examples()) {
     const Result result = berth("sim examples/" + example + ".toml --json");
-    const bool stops_early = example == "multi-tenant";
+    const bool stops_early = example == "multi-tenant" || example == "noisy-neighbour";
     if (stops_early) continue;
     EXPECT_EQ(number(result.out, {"tasks", "unfinished"}), 0) << example;
   }

@@ -66,5 +66,28 @@ TEST(Bursts, LargeBatchesServeACrowdSoonerAndALongWaitServesNobody) {
   EXPECT_GT(1.1 * wait_of("crowd", "--set queues.max_batch_wait=1s"), wait_of("crowd", ""));
 }
 
+// No chance is involved, so every instant is known.
+TEST(ParallelLoads, TwoGpusLoadWhileTheThirdComputes) {
+  const std::string timeline = ::testing::TempDir() + "berth_parallel_loads.csv";
+  const e2e::Result result =
+      e2e::berth("sim examples/parallel-loads.toml --quiet --timeline " + timeline);
+  ASSERT_EQ(result.code, 0) << result.out;
+  std::stringstream rows;
+  rows << std::ifstream(timeline).rdbuf();
+  EXPECT_EQ(rows.str(),
+            "lease,queue,model,gpus,start_s,end_s,size,completed,vram_mib,share,tasks\n"
+            "0,chat,chat,busy,0.000000000,1.000000000,1,1,1024,1,0\n"
+            "1,chat,chat,busy,1.000000000,2.000000000,1,1,1024,1,3\n"
+            "2,chat,chat,busy,2.000000000,3.000000000,1,1,1024,1,5\n"
+            "3,chat,chat,busy,3.000000000,4.000000000,1,1,1024,1,6\n"
+            "4,chat,chat,busy,4.000000000,5.000000000,1,1,1024,1,7\n"
+            "5,speech,speech,a10-1,5.000000000,6.000000000,1,1,1024,1,2\n"
+            "6,chat,chat,busy,5.000000000,6.000000000,1,1,1024,1,8\n"
+            "7,speech,speech,a10-1,6.000000000,7.000000000,1,1,1024,1,9\n"
+            "8,chat,chat,busy,6.000000000,7.000000000,1,1,1024,1,10\n"
+            "9,vision,vision,a10-0,6.500000000,8.500000000,2,2,4096,1,1 4\n"
+            "10,chat,chat,busy,7.000000000,8.000000000,1,1,1024,1,11\n");
+}
+
 }  // namespace
 }  // namespace berth

@@ -89,5 +89,33 @@ TEST(ParallelLoads, TwoGpusLoadWhileTheThirdComputes) {
             "10,chat,chat,busy,7.000000000,8.000000000,1,1,1024,1,11\n");
 }
 
+// `fair` ends within 5 % of `sticky` in every seed, and a question never waits long, while under
+// `sticky` the longest wait of a question is, in the median seed, at least so many times as long.
+void expect_fair_keeps_up_and_answers(const std::string& example, double times) {
+  std::vector<double> ratios;
+  for (int seed = 1; seed <= 5; ++seed) {
+    const std::string flags = "--seed " + std::to_string(seed) + " --policy ";
+    const std::string fair = run(example, flags + "fair");
+    const std::string sticky = run(example, flags + "sticky");
+    EXPECT_LE(makespan(fair), 1.05 * makespan(sticky)) << example << ", seed " << seed;
+    const auto longest_wait = [](const std::string& json) {
+      return e2e::number_of(json, "queues", "questions", {"wait_ms", "max"});
+    };
+    EXPECT_LE(longest_wait(fair), 60'000) << example << ", seed " << seed;
+    ratios.push_back(longest_wait(sticky) / longest_wait(fair));
+  }
+  std::ranges::sort(ratios);
+  EXPECT_GE(ratios.front(), 2) << example;
+  EXPECT_GE(ratios[2], times) << example;
+}
+
+TEST(VideoPipeline, FairKeepsUpWithStickyAndAnswersQuestionsOn16Gb) {
+  expect_fair_keeps_up_and_answers("video-pipeline-16gb", 3);
+}
+
+TEST(VideoPipeline, FairKeepsUpWithStickyAndAnswersQuestionsOn8Gb) {
+  expect_fair_keeps_up_and_answers("video-pipeline-8gb", 6);
+}
+
 }  // namespace
 }  // namespace berth

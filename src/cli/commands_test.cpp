@@ -150,6 +150,25 @@ TEST(Commands, JsonHasTheFieldsThatScriptsRelyOn) {
   }
 }
 
+TEST(Commands, ARunThatEndsWithTasksLeftSaysWhy) {
+  const std::vector<std::string> stopped = {"sim", small_scenario(), "--set", "stop_at=1500ms"};
+  const std::string table = run(stopped).out;
+  EXPECT_NE(table.find("  not finished because                           tasks  such as\n"
+                       "  running: was on a GPU when the run ended           1   task 0\n"
+                       "  compute_short: no GPU has enough free compute      1   task 1\n"),
+            std::string::npos)
+      << table;
+  std::vector<std::string> as_json = stopped;
+  as_json.emplace_back("--json");
+  const std::string json = run(as_json).out;
+  EXPECT_NE(json.find("\"unfinished\": [\n    {\n      \"reason\": \"running\",\n      "
+                      "\"count\": 1,\n      \"example\": 0\n    },"),
+            std::string::npos)
+      << json;
+  EXPECT_NE(json.find("\"unfinished_asked\": 2,"), std::string::npos) << json;
+  EXPECT_EQ(run({"sim", small_scenario()}).out.find("not finished"), std::string::npos);
+}
+
 TEST(Commands, TimelineAndEventsAreWritten) {
   const std::string timeline = ::testing::TempDir() + "berth_timeline.csv";
   const std::string events = ::testing::TempDir() + "berth_events.jsonl";

@@ -5,6 +5,7 @@
 
 #include "cli/table.h"
 #include "sim/recorder.h"
+#include "sim/unfinished.h"
 
 namespace berth::cli {
 namespace {
@@ -49,6 +50,7 @@ sim::Report run_once(const sim::Scenario& scenario, std::uint64_t seed, Progress
   simulation.run();
   const double took = wall_seconds() - began;
   sim::Report report = recorder.report();
+  report.unfinished = sim::explain_unfinished(simulation.engine(), recorder.live_tasks());
   report.wall_s = took;
   return report;
 }

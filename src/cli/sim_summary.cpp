@@ -68,6 +68,23 @@ void print_reasons(std::ostream& out, const std::string& title,
   table.print(out);
 }
 
+void print_unfinished(std::ostream& out, const sim::Report& report) {
+  if (report.unfinished.reasons.empty()) return;
+  std::string title = "not finished because";
+  if (report.unfinished.asked < report.tasks.unfinished) {
+    title += " (" + count_text(report.unfinished.asked) + " of " +
+             count_text(report.tasks.unfinished) + " asked)";
+  }
+  Table table;
+  table.add({title, "tasks", "such as"});
+  for (const sim::UnfinishedReason& row : report.unfinished.reasons) {
+    table.add({row.name + ": " + row.sentence, count_text(row.tasks),
+               "task " + std::to_string(row.example)});
+  }
+  out << "\n";
+  table.print(out);
+}
+
 // Prints the rows up to the limit, and says how many more there are.
 template <class Row, class Cells>
 void print_rows(std::ostream& out, std::vector<std::string> heading, const std::vector<Row>& rows,
@@ -142,6 +159,7 @@ void print_summary(std::ostream& out, const sim::Scenario& scenario, const sim::
   print_totals(out, report);
   print_reasons(out, "refused because", report.refusals);
   print_reasons(out, "failed because", report.failures);
+  print_unfinished(out, report);
   print_tables(out, report);
   char hash[20];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(report.actions_hash));

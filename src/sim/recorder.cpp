@@ -242,6 +242,14 @@ Report Recorder::report() const {
   return report;
 }
 
+std::vector<TaskNo> Recorder::live_tasks() const {
+  std::vector<TaskNo> live;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (tasks_[i].end == End::live) live.push_back(TaskNo{i});
+  }
+  return live;
+}
+
 void Recorder::fill_queues_and_tenants(Report& report) const {
   std::vector<std::vector<double>> by_queue(queues_.size());
   std::vector<std::vector<double>> by_tenant(tenant_gpu_ns_.size());

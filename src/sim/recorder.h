@@ -24,8 +24,11 @@ class Recorder final : public Observer {
   void on_event(const core::Event& event) override;
   void on_action(Time at, const core::Action& action) override;
 
-  // Call once, after the run.
+  // Call once, after the run. What only the engine knows (why tasks are left) is not in it.
   Report report() const;
+
+  // The tasks accepted and not ended, in the order of their numbers.
+  std::vector<TaskNo> live_tasks() const;
 
  private:
   enum class End : std::uint8_t { none, refused, live, completed, failed, cancelled, expired };

@@ -36,6 +36,18 @@ void write_json(JsonWriter& json, const std::vector<ReasonCount>& by_reason) {
   json.end_object();
 }
 
+void write_json(JsonWriter& json, const std::vector<UnfinishedReason>& by_reason) {
+  json.begin_array();
+  for (const UnfinishedReason& row : by_reason) {
+    json.begin_object()
+        .member("reason", row.name)
+        .member("count", row.tasks)
+        .member("example", row.example)
+        .end_object();
+  }
+  json.end_array();
+}
+
 template <class Rows, class WriteRow>
 void write_rows(JsonWriter& json, std::string_view key, const Rows& rows, WriteRow write_row) {
   json.key(key).begin_array();
@@ -96,7 +108,9 @@ void write_json(JsonWriter& json, const Report& report) {
   write_json(json.key("tasks"), report.tasks);
   write_json(json.key("refusals"), report.refusals);
   write_json(json.key("failures"), report.failures);
-  json.member("refused_requests", report.refused_requests)
+  write_json(json.key("unfinished"), report.unfinished.reasons);
+  json.member("unfinished_asked", report.unfinished.asked)
+      .member("refused_requests", report.refused_requests)
       .member("retries", report.retries)
       .member("batches", report.batches)
       .member("mean_batch_size", report.mean_batch_size);

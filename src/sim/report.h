@@ -66,6 +66,18 @@ struct ReasonCount {
   std::uint64_t tasks = 0;
 };
 
+// A row of the tasks that were live at the end: the obstacle nearest to their start.
+struct UnfinishedReason {
+  std::string name;
+  std::string sentence;
+  std::uint64_t tasks = 0;
+  std::uint64_t example = 0;  // the number of one of them
+};
+struct Unfinished {
+  std::vector<UnfinishedReason> reasons;  // most frequent first
+  std::uint64_t asked = 0;                // all of them, unless there are very many
+};
+
 struct Report {
   std::string scenario;
   std::string policy;
@@ -73,6 +85,7 @@ struct Report {
   TaskCounts tasks;
   std::vector<ReasonCount> refusals;  // most frequent first
   std::vector<ReasonCount> failures;
+  Unfinished unfinished;
   std::uint64_t refused_requests = 0;  // cancels, holds and releases of tasks that had ended
   std::uint64_t retries = 0;           // starts after the first, of all tasks
   std::uint64_t batches = 0;

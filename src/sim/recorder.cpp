@@ -29,7 +29,8 @@ Recorder::Recorder(const Scenario& scenario, std::uint64_t seed)
       gpus_(scenario.gpus.size()),
       models_(scenario.models.size()),
       queues_(scenario.queues.size()),
-      tenant_gpu_ns_(scenario.tenants.size(), 0.0) {}
+      use_{std::vector<double>(scenario.queues.size(), 0.0),
+           std::vector<double>(scenario.tenants.size(), 0.0)} {}
 
 void Recorder::on_event(const core::Event& event) {
   ++events_;
@@ -159,11 +160,15 @@ void Recorder::release_slice(Time at, const LeaseRecord& lease, GpuId id) {
     Meter& computing = models_[lease.model.value].computing;
     computing.set(at, computing.level - 1);
   }
-  const double used = static_cast<double>((at - lease.started).ns) *
+  use_.add(lease, at);
+}
+
+void Recorder::Use::add(const LeaseRecord& lease, Time until) {
+  const double used = static_cast<double>((until - lease.started).ns) *
                       static_cast<double>(lease.share.value) / 1000.0;
-  queues_[lease.queue.value].gpu_ns += used;
+  queue_ns[lease.queue.value] += used;
   for (const TenantId tenant : lease.tenants) {
-    tenant_gpu_ns_[tenant.value] += used / static_cast<double>(lease.tenants.size());
+    tenant_ns[tenant.value] += used / static_cast<double>(lease.tenants.size());
   }
 }
 
@@ -251,15 +256,20 @@ std::vector<TaskNo> Recorder::live_tasks() const {
 }
 
 void Recorder::fill_queues_and_tenants(Report& report) const {
+  Use use = use_;
+  for (const auto& [id, lease] : leases_) {
+    for (std::size_t i = 0; i < lease.gpus.size(); ++i)
+      use.add(lease, now_);
+  }
   std::vector<std::vector<double>> by_queue(queues_.size());
-  std::vector<std::vector<double>> by_tenant(tenant_gpu_ns_.size());
+  std::vector<std::vector<double>> by_tenant(use.tenant_ns.size());
   std::vector<double> all;
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const QueueRecord& queue = queues_[i];
     QueueReport row;
     row.name = scenario_.queues.names[i];
     row.batches = queue.batches;
-    row.gpu_seconds = in_seconds(queue.gpu_ns);
+    row.gpu_seconds = in_seconds(use.queue_ns[i]);
     if (queue.batches > 0) {
       row.mean_batch_size =
           static_cast<double>(queue.started_tasks) / static_cast<double>(queue.batches);
@@ -267,14 +277,14 @@ void Recorder::fill_queues_and_tenants(Report& report) const {
     report.queues.push_back(std::move(row));
   }
   double all_gpu_ns = 0.0;
-  for (const double ns : tenant_gpu_ns_)
+  for (const double ns : use.tenant_ns)
     all_gpu_ns += ns;
-  for (std::size_t i = 0; i < tenant_gpu_ns_.size(); ++i) {
+  for (std::size_t i = 0; i < use.tenant_ns.size(); ++i) {
     TenantReport row;
     row.name = scenario_.tenants.names[i];
     row.weight = static_cast<double>(scenario_.tenants.specs[i].weight.value) / 1000.0;
-    row.gpu_seconds = in_seconds(tenant_gpu_ns_[i]);
-    row.gpu_share = all_gpu_ns > 0.0 ? tenant_gpu_ns_[i] / all_gpu_ns : 0.0;
+    row.gpu_seconds = in_seconds(use.tenant_ns[i]);
+    row.gpu_share = all_gpu_ns > 0.0 ? use.tenant_ns[i] / all_gpu_ns : 0.0;
     report.tenants.push_back(std::move(row));
   }
 

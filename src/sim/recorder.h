@@ -82,7 +82,14 @@ class Recorder final : public Observer {
   struct QueueRecord {
     std::uint64_t batches = 0;
     std::uint64_t started_tasks = 0;
-    double gpu_ns = 0.0;
+  };
+  // GPU time by queue and by tenant.
+  struct Use {
+    std::vector<double> queue_ns;
+    std::vector<double> tenant_ns;
+
+    // What a lease used of one of its GPUs until an instant.
+    void add(const LeaseRecord& lease, Time until);
   };
   enum class Residency : std::uint8_t { loading, resident };
 
@@ -119,7 +126,7 @@ class Recorder final : public Observer {
   std::vector<GpuRecord> gpus_;
   std::vector<ModelRecord> models_;
   std::vector<QueueRecord> queues_;
-  std::vector<double> tenant_gpu_ns_;
+  Use use_;  // by leases that have ended
   std::map<std::tuple<GpuId, ModelId, LoadId>, Residency> residency_;
   std::map<std::pair<GpuId, ModelId>, std::int64_t> computing_;  // leases
 };

@@ -324,6 +324,22 @@ TEST(Simulation, StopAtEndsARunEarly) {
   EXPECT_EQ(outcome.report.tasks.unfinished, 1U);
 }
 
+// The last that happens is the submit at 4 s; until then the first task runs.
+TEST(Simulation, WhatStillRunsAtTheEndIsCountedAsUse) {
+  const Outcome outcome = run("stop_at = \"4500ms\"\n" + std::string(kOneGpu) + R"(
+    [[queues]]
+    name = "q"
+    [[workload]]
+    kind = "fixed_gap"
+    gap = "1s"
+    count = 10
+    expected_run = "1min"
+  )");
+  EXPECT_DOUBLE_EQ(outcome.report.queues[0].gpu_seconds, 4.0);
+  EXPECT_DOUBLE_EQ(outcome.report.tenants[0].gpu_seconds, 4.0);
+  EXPECT_DOUBLE_EQ(outcome.report.tenants[0].gpu_share, 1.0);
+}
+
 TEST(Simulation, EventsAreLinesOfJsonWithNames) {
   const Outcome outcome = run(std::string(kOneGpu) + R"(
     [[queues]]

@@ -65,7 +65,7 @@ std::string TableReader::path_of(std::string_view key) const {
 }
 
 const Node* TableReader::take(std::string_view key) {
-  asked_.emplace_back(key);
+  if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
   if (diagnostics_.noted_keys() != nullptr) diagnostics_.noted_keys()->insert(path_of(key));
   return table_.find(key);
 }

@@ -57,24 +57,33 @@ std::optional<std::vector<Segment>> split_path(std::string_view path) {
 
 class Setter {
  public:
-  Setter(Origin at, Node value, Diagnostics& diagnostics)
-      : at_(at), value_(std::move(value)), diagnostics_(diagnostics) {}
+  Setter(Origin at, Node value, std::span<const std::string> known_keys, Diagnostics& diagnostics)
+      : at_(at), value_(std::move(value)), known_keys_(known_keys), diagnostics_(diagnostics) {}
 
-  void set_in_table(Node& table, std::span<const Segment> path) {
+  void set(Node& document, std::span<const Segment> path) { set_in_table(document, path, ""); }
+
+ private:
+  // `section` is the path of the table, with dots between.
+  void set_in_table(Node& table, std::span<const Segment> path, const std::string& section) {
     const Segment& segment = path.front();
     const bool last = path.size() == 1;
     if (last && !segment.index) return set_key(table, segment.key);
     Node* child = table.find(segment.key);
     if (child == nullptr) {
-      if (segment.index) return fail("there is no " + quoted(segment.key));
+      if (segment.index) {
+        std::vector<std::string> there;
+        for (const Entry& entry : table.entries)
+          there.push_back(entry.key);
+        return fail("there is no " + quoted(segment.key) + suggestion(segment.key, there));
+      }
       table.entries.push_back({segment.key, at_, Node::table_at(at_)});
       child = &table.entries.back().value;
     }
-    if (segment.index) return set_in_item(*child, path);
-    set_below(*child, segment.key, path.subspan(1));
+    const std::string below = section.empty() ? segment.key : section + "." + segment.key;
+    if (segment.index) return set_in_item(*child, path, below);
+    set_below(*child, path.subspan(1), below);
   }
 
- private:
   void fail(std::string message) { diagnostics_.error(at_, std::move(message)); }
 
   // Replaces the key, in whatever unit it was spelled before.
@@ -86,50 +95,74 @@ class Setter {
     table.entries.push_back({key, at_, value_});
   }
 
-  void set_below(Node& node, std::string_view key, std::span<const Segment> rest) {
-    if (node.is(Node::Kind::table)) return set_in_table(node, rest);
+  void set_below(Node& node, std::span<const Segment> rest, const std::string& section) {
+    if (node.is(Node::Kind::table)) return set_in_table(node, rest, section);
     if (!node.is_array_of_tables()) {
-      return fail(quoted(key) + " is " + describe(node) + ", not a table");
+      return fail(quoted(section) + " is " + describe(node) + ", not a table");
     }
     if (rest.size() > 1) {
-      // A name selects one element, unless the word is a key of every element's own.
+      std::vector<std::string> names;
       for (Node& item : node.items) {
         const Node* name = item.find("name");
-        if (name != nullptr && name->text == rest.front().key) {
-          return set_in_table(item, rest.subspan(1));
-        }
+        if (name == nullptr) continue;
+        if (name->text == rest.front().key) return set_in_table(item, rest.subspan(1), section);
+        names.push_back(name->text);
+      }
+      if (!is_known(section + "." + std::string(without_unit_suffix(rest.front().key)))) {
+        return fail_to_select(rest.front().key, section, std::move(names));
       }
     }
     for (Node& item : node.items)
-      set_in_table(item, rest);
+      set_in_table(item, rest, section);
   }
 
-  void set_in_item(Node& node, std::span<const Segment> path) {
+  bool is_known(const std::string& path) const {
+    return std::ranges::find(known_keys_, path) != known_keys_.end();
+  }
+
+  // The word is neither the name of a block nor one of its keys.
+  void fail_to_select(const std::string& word, const std::string& section,
+                      std::vector<std::string> names) {
+    std::string meant = suggestion(word, names);
+    const std::string prefix = section + ".";
+    for (const std::string& key : known_keys_) {
+      if (key.starts_with(prefix)) names.push_back(key.substr(prefix.size()));
+    }
+    if (const std::string nearest = nearest_name(word, names); !nearest.empty()) {
+      meant = "; did you mean " + quoted(nearest) + "?";
+    }
+    fail("no block of " + section + " is named " + quoted(word) + meant);
+  }
+
+  void set_in_item(Node& node, std::span<const Segment> path, const std::string& section) {
     const Segment& segment = path.front();
     const std::size_t index = *segment.index;
     if (!node.is(Node::Kind::array)) {
       return fail(quoted(segment.key) + " is " + describe(node) + ", not a list");
     }
     if (index >= node.items.size()) {
-      return fail(quoted(segment.key) + " has " + std::to_string(node.items.size()) +
-                  " elements, counted from 0");
+      const std::string count = std::to_string(node.items.size());
+      return fail(quoted(segment.key) + " has " + count +
+                  (node.items.size() == 1 ? " element" : " elements") + ", counted from 0");
     }
     Node& item = node.items[index];
     if (path.size() == 1) {
       item = value_;
     } else {
-      set_below(item, segment.key, path.subspan(1));
+      set_below(item, path.subspan(1), section);
     }
   }
 
   Origin at_;
   Node value_;
+  std::span<const std::string> known_keys_;
   Diagnostics& diagnostics_;
 };
 
 }  // namespace
 
-void apply_override(Node& document, std::string_view setting, Diagnostics& diagnostics) {
+void apply_override(Node& document, std::string_view setting,
+                    std::span<const std::string> known_keys, Diagnostics& diagnostics) {
   const Origin at{diagnostics.add_source("--set " + std::string(setting)), 0, 0};
   const std::size_t equals = setting.find('=');
   if (equals == setting.npos || equals == 0) {
@@ -140,8 +173,8 @@ void apply_override(Node& document, std::string_view setting, Diagnostics& diagn
     return diagnostics.error(at, "not a path: " + quoted(setting.substr(0, equals)) +
                                      "; expected keys with dots between, such as policy.order");
   }
-  Setter setter(at, parse_value(setting.substr(equals + 1), at), diagnostics);
-  setter.set_in_table(document, *path);
+  Setter setter(at, parse_value(setting.substr(equals + 1), at), known_keys, diagnostics);
+  setter.set(document, *path);
 }
 
 }  // namespace berth::sim

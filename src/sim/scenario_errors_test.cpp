@@ -223,12 +223,36 @@ TEST(ScenarioErrors, SettingsAreCheckedLikeTheFile) {
                    "\"queues\"?"}));
   EXPECT_EQ(errors_with("", {"nonsense", "workload[3].count=1"}),
             (Texts{"--set nonsense: expected path=value, such as policy.order=fifo",
-                   "--set workload[3].count=1: \"workload\" has 1 elements, counted from 0"}));
+                   "--set workload[3].count=1: \"workload\" has 1 element, counted from 0"}));
   EXPECT_EQ(errors_with("", {"seed.x=1", "a..b=1"}),
             (Texts{"--set seed.x=1: seed: expected an integer from 0 to 9223372036854775807, found "
                    "a table",
                    "--set a..b=1: not a path: \"a..b\"; expected keys with dots between, such as "
                    "policy.order"}));
+}
+
+TEST(ScenarioErrors, ASettingThatSelectsNothingIsAnsweredWithTheNearestName) {
+  EXPECT_EQ(
+      errors_with("", {"queues.chta.max_batch_size=1", "workload.rety.attempts=3",
+                       "queues.xyz.max_batch_size=1", "queus[0].max_batch_size=1"}),
+      (Texts{"--set queues.chta.max_batch_size=1: no block of queues is named \"chta\"; did "
+             "you mean \"chat\"?",
+             "--set workload.rety.attempts=3: no block of workload is named \"rety\"; did you "
+             "mean \"retry\"?",
+             "--set queues.xyz.max_batch_size=1: no block of queues is named \"xyz\"; known: "
+             "\"chat\"",
+             "--set queus[0].max_batch_size=1: there is no \"queus\"; did you mean "
+             "\"queues\"?"}));
+  EXPECT_EQ(errors_with("", {"workload.retry.attempts=3", "workload.vram_gb.min=1",
+                             "workload.vram_gb.max=2"}),
+            Texts{});
+}
+
+// What a block may hold is listed once each.
+TEST(ScenarioErrors, AnUnknownKeyOfASmallBlockIsAnsweredWithAllItsKeys) {
+  EXPECT_EQ(errors_with("[[models]]\nname = \"m\"\nweights = \"1GB\"\nqqqq = 1\n"),
+            (Texts{"s.toml:14:1: unknown key \"qqqq\" in models; known: \"name\", \"weights\", "
+                   "\"vram_per_task\", \"load_time\", \"keep_alive\", \"actual_load_time\""}));
 }
 
 TEST(ScenarioErrors, CsvErrorsNameTheirLineAndColumn) {

@@ -197,8 +197,10 @@ std::optional<Scenario> load_scenario(const std::string& path,
   std::optional<Node> document = parse_document(*text, source, diagnostics);
   if (!document) return std::nullopt;
   document->at = {source, 0, 0};
+  const std::vector<std::string> keys =
+      settings.empty() ? std::vector<std::string>() : known_keys();
   for (const std::string& setting : settings)
-    apply_override(*document, setting, diagnostics);
+    apply_override(*document, setting, keys, diagnostics);
 
   Scenario scenario = ScenarioReader(diagnostics, read_file, path).read(*document);
   if (!diagnostics.empty()) return std::nullopt;

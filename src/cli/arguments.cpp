@@ -77,6 +77,10 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return result;
 }
 
+bool asks_for_help(std::span<const std::string> args) {
+  return std::ranges::any_of(args, [](const auto& arg) { return arg == "--help" || arg == "-h"; });
+}
+
 std::string flag_help(std::span<const Flag> flags) {
   std::size_t widest = 0;
   for (const Flag& flag : flags) {

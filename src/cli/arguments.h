@@ -37,6 +37,9 @@ class Arguments {
   std::vector<std::string> positional_;
 };
 
+// Whether --help or -h stands anywhere among the arguments.
+bool asks_for_help(std::span<const std::string> args);
+
 // The flags as the lines of a help text, aligned.
 std::string flag_help(std::span<const Flag> flags);
 

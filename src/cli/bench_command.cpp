@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -25,21 +26,24 @@ constexpr std::array kFlags = {
     Flag{"--seed", "N", "of cancels, failures and expiries (default 1)"},
     Flag{"--no-growth", "", "leave out the second run with 10,000 pending tasks"},
     Flag{"--json", "", "print the result as JSON"},
-    Flag{"--help", "", "print this text"},
+    Flag{"--help", "", "print this help"},
 };
 
 void print_help(Console& console) {
-  console.out << "usage: berth bench core [FLAGS]\n"
-                 "\n"
-                 "Drives the engine as shipped (asserts, running hash and explanations on) in a\n"
-                 "closed loop: each batch that ends is replaced by as many new tasks, while some\n"
-                 "are cancelled, fail and are retried, or expire. Times are of this thread's CPU,\n"
-                 "driver included.\n"
-                 "\n"
-              << flag_help(kFlags)
-              << "\n"
-                 "example:\n"
-                 "  berth bench core --pending 100000 --gpus 1000 --no-growth\n";
+  console.out
+      << "Measures the engine as shipped, with asserts and running hash, under full load.\n"
+         "\n"
+         "usage: berth bench core [OPTIONS]\n"
+         "\n"
+      << flag_help(kFlags)
+      << "\n"
+         "A closed loop: each batch that ends is replaced by as many new tasks, while some\n"
+         "tasks are cancelled, fail and are retried, or expire. Events per second are per\n"
+         "second of this thread's CPU, with what the loop itself costs. The default needs\n"
+         "about a gigabyte and a minute.\n"
+         "\n"
+         "example:\n"
+         "  berth bench core --pending 100000 --gpus 1000 --no-growth\n";
 }
 
 // Reads a number flag into `target`; false after an error was printed.
@@ -49,9 +53,9 @@ bool read_number(const Arguments& args, std::string_view flag, auto& target, std
   if (!text) return true;
   const auto number = parse_integer(*text, low, high);
   if (!number) {
-    bad_usage(console, "bench core",
-              std::string(flag) + " expects a whole number from " + std::to_string(low) + " to " +
-                  std::to_string(high) + ", not " + sim::quoted(*text));
+    bad_usage(console, "bench",
+              std::string(flag) + ": expected an integer from " + std::to_string(low) + " to " +
+                  std::to_string(high) + ", found " + sim::quoted(*text));
     return false;
   }
   target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
@@ -118,15 +122,23 @@ void print_json(const Outcome& outcome, Console& console) {
 }  // namespace
 
 int run_bench(Args args, Console& console) {
-  std::string error;
-  const auto parsed = Arguments::parse(args, kFlags, error);
-  if (!parsed) return bad_usage(console, "bench core", error);
-  if (parsed->has("--help")) {
+  if (asks_for_help(args)) {
     print_help(console);
     return kOk;
   }
-  if (parsed->positional().size() != 1 || parsed->positional().front() != "core") {
-    return bad_usage(console, "bench core", "expects the name of a benchmark: core");
+  std::string error;
+  const auto parsed = Arguments::parse(args, kFlags, error);
+  if (!parsed) return bad_usage(console, "bench", error);
+  const std::vector<std::string>& names = parsed->positional();
+  if (names.empty()) return bad_usage(console, "bench", "expected the name of a benchmark: core");
+  if (names.front() != "core") {
+    return bad_usage(console, "bench",
+                     "no benchmark is named " + sim::quoted(names.front()) +
+                         sim::suggestion(names.front(), std::vector<std::string>{"core"}));
+  }
+  if (names.size() > 1) {
+    return bad_usage(console, "bench",
+                     "expected one benchmark, found also " + sim::quoted(names[1]));
   }
   Outcome outcome;
   sim::CoreBenchOptions& options = outcome.options;

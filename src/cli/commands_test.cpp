@@ -100,12 +100,91 @@ TEST(Commands, WrongUsageSaysWhatWasMeant) {
   }
 }
 
+TEST(Commands, EveryHelpFitsATerminalAndIsReachedBothWays) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{}, {"sim"}, {"sim", "compare"}, {"bench"}}) {
+    std::string help;
+    for (const char* flag : {"--help", "-h"}) {
+      std::vector<std::string> args = command;
+      args.emplace_back(flag);
+      const Result result = run(args);
+      EXPECT_EQ(result.code, kOk);
+      EXPECT_NE(result.out.find("usage: berth"), std::string::npos);
+      EXPECT_TRUE(help.empty() || result.out == help) << result.out;
+      help = result.out;
+    }
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(width_of(line), 100U) << line;
+  }
+}
+
+// All that the help of compare lists is taken, and nothing else.
+TEST(Commands, CompareTakesWhatItsHelpLists) {
+  const std::string file = small_scenario();
+  const std::string help = run({"sim", "compare", "--help"}).out;
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"--policy", "sticky,cost_aware,round_robin,fifo,fair"},
+           {"--seed", "4"},
+           {"--seeds", "2"},
+           {"--set", "seed=3"},
+           {"--json"},
+           {"--quiet"}}) {
+    std::vector<std::string> args = {"sim", "compare", file};
+    args.insert(args.end(), flag.begin(), flag.end());
+    EXPECT_EQ(run(args).code, kOk) << flag.front();
+    EXPECT_NE(help.find("  " + flag.front() + " "), std::string::npos) << flag.front();
+  }
+  for (const char* flag : {"--timeline", "--events"}) {
+    EXPECT_EQ(run({"sim", "compare", file, flag, "x"}).code, kBadInput) << flag;
+    EXPECT_EQ(help.find(std::string("  ") + flag + " "), std::string::npos) << flag;
+  }
+}
+
+TEST(Commands, AMisspelledSubcommandIsAnsweredWithTheNearest) {
+  EXPECT_EQ(run({"sim", "compar", "a.toml"}).err,
+            "berth sim: expected one FILE, found \"compar\" before it; did you mean \"compare\"?\n"
+            "Try 'berth sim --help'.\n");
+  EXPECT_EQ(run({"bench", "cor"}).err,
+            "berth bench: no benchmark is named \"cor\"; did you mean \"core\"?\n"
+            "Try 'berth bench --help'.\n");
+  EXPECT_EQ(run({"bench"}).err,
+            "berth bench: expected the name of a benchmark: core\nTry 'berth bench --help'.\n");
+  EXPECT_EQ(run({"bench", "core", "core"}).err,
+            "berth bench: expected one benchmark, found also \"core\"\n"
+            "Try 'berth bench --help'.\n");
+  EXPECT_EQ(run({"bench", "core", "--gpus", "1e6"}).err,
+            "berth bench: --gpus: expected an integer from 1 to 1000000, found \"1e6\"\n"
+            "Try 'berth bench --help'.\n");
+}
+
+TEST(Commands, NoFileIsWrittenTwiceAndNoScenarioOverwritten) {
+  const std::string file = small_scenario();
+  const std::string before = read_file(file);
+  const std::string output = ::testing::TempDir() + "berth_both.txt";
+  const std::string detour = ::testing::TempDir() + "./berth_both.txt";
+  for (const std::string& events : {output, detour}) {
+    const Result result = run({"sim", file, "--timeline", output, "--events", events});
+    EXPECT_EQ(result.code, kBadInput);
+    EXPECT_EQ(result.err, "berth sim: --timeline and --events name the same file, \"" + output +
+                              "\"\nTry 'berth sim --help'.\n");
+  }
+  EXPECT_EQ(run({"sim", file, "--timeline", file}).err,
+            "berth sim: --timeline would overwrite the scenario, \"" + file +
+                "\"\nTry 'berth sim --help'.\n");
+  EXPECT_EQ(run({"sim", file, "--events", file}).code, kBadInput);
+  EXPECT_EQ(read_file(file), before);
+}
+
 TEST(Commands, AWrongPolicyIsAnsweredWithTheNearest) {
   const std::string file = small_scenario();
   EXPECT_EQ(run({"sim", file, "--policy", "faire"}).err,
             "berth sim: --policy: no policy is named \"faire\"; did you mean \"fair\"?\n"
             "Try 'berth sim --help'.\n");
   EXPECT_EQ(run({"sim", "compare", file, "--policy", "fifo,,fair"}).code, kBadInput);
+  EXPECT_EQ(run({"sim", "compare", file, "--policy", "fair,fifo,fair"}).err,
+            "berth sim compare: --policy: \"fair\" is named twice\n"
+            "Try 'berth sim compare --help'.\n");
 }
 
 TEST(Commands, ABadScenarioRunsNothing) {

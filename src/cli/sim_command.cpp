@@ -1,8 +1,10 @@
 // berth sim: runs a scenario, or compares policies on it, and writes what was asked for.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -20,9 +22,10 @@ namespace {
 constexpr std::int64_t kMostSeeds = 100'000;
 
 constexpr Flag kSet{"--set", "PATH=VALUE",
-                    "override a key of the scenario; may be given several times"};
+                    "change a key of the scenario; may be given several times"};
 constexpr Flag kSeed{"--seed", "N", "use this seed instead of the scenario's"};
 constexpr Flag kSeeds{"--seeds", "N", "run N seeds, from the seed on, and show how results vary"};
+constexpr Flag kMedians{"--seeds", "N", "run N seeds, from the seed on, and show the medians"};
 constexpr Flag kJson{"--json", "", "print JSON instead of tables"};
 constexpr Flag kQuiet{"--quiet", "", "print no tables and no progress"};
 constexpr Flag kHelp{"--help", "", "print this help"};
@@ -33,30 +36,28 @@ constexpr std::array kSimFlags = {
     Flag{"--events", "FILE", "write a line of JSON for each event and action"},
     kSeed,
     kSeeds,
-    Flag{"--policy", "NAME", "fair, fifo, round_robin, cost_aware or sticky"},
+    Flag{"--policy", "NAME",
+         "fair, fifo, round_robin, cost_aware or sticky instead of the scenario's"},
     kSet,
     kQuiet,
     kHelp,
 };
 constexpr std::array kCompareFlags = {
-    Flag{"--policy", "A,B,...", "the policies, in the order of the columns (default: all)"},
+    Flag{"--policy", "A,B,...",
+         "some of fair, fifo, round_robin, cost_aware and sticky, each once (default: all)"},
     kSeed,
-    kSeeds,
+    kMedians,
     kSet,
     kJson,
     kQuiet,
     kHelp,
 };
 
-bool asks_for_help(Args args) {
-  return std::ranges::any_of(args, [](const auto& arg) { return arg == "--help" || arg == "-h"; });
-}
-
 void print_sim_help(std::ostream& out) {
-  out << "Runs a scenario in virtual time, with the engine that also schedules real GPUs.\n"
+  out << "Runs a scenario in virtual time, with the engine that decides, and reports how it went.\n"
          "\n"
          "usage: berth sim FILE [OPTIONS]\n"
-         "       berth sim compare FILE --policy fifo,cost_aware,fair [OPTIONS]\n"
+         "       berth sim compare FILE [OPTIONS]   several policies side by side\n"
          "\n"
       << flag_help(kSimFlags)
       << "\n"
@@ -80,10 +81,14 @@ void print_compare_help(std::ostream& out) {
          "\n"
       << flag_help(kCompareFlags)
       << "\n"
-         "With --seeds the table shows medians. Exit codes: as for berth sim.\n"
+         "The columns stand in the order of --policy. The files that berth sim writes show one "
+         "run:\n"
+         "berth sim FILE --policy NAME --timeline FILE. Exit codes: as for berth sim.\n"
          "\n"
-         "example:\n"
-         "  berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair\n";
+         "examples:\n"
+         "  berth sim compare examples/noisy-neighbour.toml\n"
+         "  berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair --seeds "
+         "10\n";
 }
 
 // What both commands read from their arguments; none: the exit code is set.
@@ -114,7 +119,13 @@ std::optional<Request> read_request(const std::string& command, Args args,
   if (!arguments) return refuse(error);
   const std::vector<std::string>& files = arguments->positional();
   if (files.empty()) return refuse("expected the FILE of a scenario");
-  if (files.size() > 1) return refuse("expected one FILE, found also " + sim::quoted(files[1]));
+  if (files.size() > 1) {
+    const std::string subcommand = sim::nearest_name(files[0], std::vector<std::string>{"compare"});
+    return refuse(subcommand.empty()
+                      ? "expected one FILE, found also " + sim::quoted(files[1])
+                      : "expected one FILE, found " + sim::quoted(files[0]) +
+                            " before it; did you mean " + sim::quoted(subcommand) + "?");
+  }
 
   Request request{std::move(*arguments), {}};
   if (const auto text = request.arguments.value("--seeds")) {
@@ -143,6 +154,28 @@ std::optional<Request> read_request(const std::string& command, Args args,
   request.scenario = std::move(*scenario);
   request.seed = seed ? static_cast<std::uint64_t>(*seed) : request.scenario.seed;
   return request;
+}
+
+// Whether both paths lead to one file, there or not.
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  return a == b || std::filesystem::weakly_canonical(a, unknown) ==
+                       std::filesystem::weakly_canonical(b, unknown);
+}
+
+// Why the files asked for cannot all be written; empty: they can.
+std::string clash_of_files(const Arguments& arguments) {
+  const auto timeline = arguments.value("--timeline");
+  const auto events = arguments.value("--events");
+  if (timeline && events && is_same_file(*timeline, *events)) {
+    return "--timeline and --events name the same file, " + sim::quoted(*timeline);
+  }
+  for (const std::string_view flag : {"--timeline", "--events"}) {
+    const auto path = arguments.value(flag);
+    if (!path || !is_same_file(*path, arguments.positional().front())) continue;
+    return std::string(flag) + " would overwrite the scenario, " + sim::quoted(*path);
+  }
+  return {};
 }
 
 // One run with its timeline and event log.
@@ -241,6 +274,9 @@ int run_compare(Args args, Console& console) {
   for (const std::string& name : names) {
     std::string error;
     if (!parse_policy(name, error)) return bad_usage(console, kCommand, "--policy: " + error);
+    if (std::ranges::find(policies, name, &PolicyRuns::policy) != policies.end()) {
+      return bad_usage(console, kCommand, "--policy: " + sim::quoted(name) + " is named twice");
+    }
     policies.push_back({name, {}});
   }
   {
@@ -291,6 +327,9 @@ int run_sim(Args args, Console& console) {
     const std::optional<core::Order> order = parse_policy(*name, error);
     if (!order) return bad_usage(console, "sim", "--policy: " + error);
     request->scenario.policy.order = *order;
+  }
+  if (const std::string clash = clash_of_files(request->arguments); !clash.empty()) {
+    return bad_usage(console, "sim", clash);
   }
   if (!request->arguments.has("--seeds")) return run_one(*request, console);
   for (const std::string_view flag : {"--timeline", "--events"}) {

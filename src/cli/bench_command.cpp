@@ -38,9 +38,9 @@ void print_help(Console& console) {
       << flag_help(kFlags)
       << "\n"
          "A closed loop: each batch that ends is replaced by as many new tasks, while some\n"
-         "tasks are cancelled, fail and are retried, or expire. Events per second are per\n"
-         "second of this thread's CPU, with what the loop itself costs. The default needs\n"
-         "about a gigabyte and a minute.\n"
+         "tasks are cancelled, fail and are retried, or expire, and models are loaded and\n"
+         "evicted. Events per second are per second of this thread's CPU, with what the loop\n"
+         "itself costs. The default needs 200 MB and about half a minute.\n"
          "\n"
          "example:\n"
          "  berth bench core --pending 100000 --gpus 1000 --no-growth\n";
@@ -85,13 +85,20 @@ void print_table(const Outcome& outcome, Console& console) {
     console.out << "  growth              " << fixed_text(*outcome.growth, 2)
                 << "x the time per event of " << count_text(kSmallPending) << " pending tasks\n";
   }
-  console.out << "\n";
-  Table table;
-  table.add({"of " + count_text(r.events) + " events and " + count_text(r.actions) + " actions",
-             "count"});
-  for (const sim::CoreBenchCount& count : r.mix)
-    table.add({count.name, count_text(count.count)});
-  table.print(console.out);
+  const auto print_counts = [&](const std::string& title, const std::string& part,
+                                std::uint64_t all, const std::vector<sim::CoreBenchCount>& counts) {
+    Table table;
+    table.add({title, "count", part});
+    for (const sim::CoreBenchCount& row : counts) {
+      table.add({row.name, count_text(row.count),
+                 percent_text(static_cast<double>(row.count) / static_cast<double>(all))});
+    }
+    console.out << "\n";
+    table.print(console.out);
+  };
+  print_counts(count_text(r.events) + " events", "of events", r.events, r.mix);
+  print_counts(count_text(r.actions) + " actions, among them", "of submits", r.mix.front().count,
+               r.deeds);
 }
 
 void print_json(const Outcome& outcome, Console& console) {
@@ -113,6 +120,11 @@ void print_json(const Outcome& outcome, Console& console) {
   json.key("mix");
   json.begin_object();
   for (const sim::CoreBenchCount& count : r.mix)
+    json.member(count.name, count.count);
+  json.end_object();
+  json.key("deeds");
+  json.begin_object();
+  for (const sim::CoreBenchCount& count : r.deeds)
     json.member(count.name, count.count);
   json.end_object();
   json.end_object();

@@ -23,6 +23,14 @@ namespace {
 constexpr std::int64_t kMib = 1;
 constexpr std::int64_t kGib = 1024 * kMib;
 
+// Two models and a full batch fill a GPU: a third model needs an eviction.
+constexpr Mib kGpuVram{40 * kGib};
+constexpr Mib kWeights{13 * kGib};
+constexpr Mib kVramPerTask{kGib};
+constexpr Duration kLoadTime = milliseconds(500);
+constexpr Duration kLongestToleratedWait = milliseconds(1005);
+constexpr std::uint32_t kTravelOneIn = 20;
+
 std::int64_t now_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
@@ -46,11 +54,15 @@ struct Due {
 struct Flow {
   TenantId tenant;
   QueueId queue;
+  std::uint32_t next = 0;  // where the tasks go that take the place of this flow's; mostly itself
 };
 
 class Bench {
  public:
-  explicit Bench(const CoreBenchOptions& options) : options_(options), rng_(options.seed) {}
+  explicit Bench(const CoreBenchOptions& options)
+      : options_(options),
+        travellers_(std::min({options.tenants, options.queues, options.gpus}) / kTravelOneIn),
+        rng_(options.seed) {}
 
   CoreBenchResult run() {
     configure();
@@ -102,11 +114,19 @@ class Bench {
       spec.weight = Milli{1000 + static_cast<std::int64_t>(i % 4) * 500};
       send(core::PutTenant{TenantId{i}, spec});
     }
+    const std::uint32_t shared_queues = options_.queues - travellers_ * options_.queues_per_tenant;
+    configure_queues();
+    configure_gpus(shared_queues);
+    make_flows(shared_queues);
+  }
+
+  // Each queue has a model of its own.
+  void configure_queues() {
     for (std::uint32_t i = 0; i < options_.queues; ++i) {
       core::ModelSpec model;
-      model.weights = Mib{8 * kGib};
-      model.vram_per_task = Mib{kGib};
-      model.load_time = seconds(4);
+      model.weights = kWeights;
+      model.vram_per_task = kVramPerTask;
+      model.load_time = kLoadTime;
       send(core::PutModel{ModelId{i}, model});
       core::QueueSpec queue;
       queue.model = ModelId{i};
@@ -116,21 +136,36 @@ class Bench {
       queue.batch_per_task = microseconds(12'500);
       send(core::PutQueue{QueueId{i}, queue});
     }
+  }
+
+  // The models of the shared queues are resident at first, the others nowhere.
+  void configure_gpus(std::uint32_t shared_queues) {
     for (std::uint32_t i = 0; i < options_.gpus; ++i) {
       core::GpuSpec gpu;
       gpu.node = NodeId{i / 8};
-      gpu.vram = Mib{40 * kGib};
+      gpu.vram = kGpuVram;
       send(core::PutGpu{GpuId{i}, gpu});
       for (std::uint32_t k = 0; k < options_.models_per_gpu; ++k) {
-        const std::uint32_t model = (i * options_.models_per_gpu + k * 7) % options_.queues;
+        const std::uint32_t model = (i * options_.models_per_gpu + k * 7) % shared_queues;
         send(core::ModelLoaded{GpuId{i}, ModelId{model}, true, Duration{0}, LoadId::none()});
       }
     }
-    for (std::uint32_t t = 0; t < options_.tenants; ++t) {
-      for (std::uint32_t k = 0; k < options_.queues_per_tenant; ++k) {
-        flows_.push_back(
-            {TenantId{t}, QueueId{(t * options_.queues_per_tenant + k * 251) % options_.queues}});
-      }
+  }
+
+  void make_flows(std::uint32_t shared_queues) {
+    const std::uint32_t per_tenant = options_.queues_per_tenant;
+    const std::uint32_t settled = options_.tenants - travellers_;
+    for (std::uint32_t i = 0; i < settled * per_tenant; ++i) {
+      const std::uint32_t tenant = i / per_tenant;
+      const std::uint32_t queue = (tenant * per_tenant + i % per_tenant * 251) % shared_queues;
+      flows_.push_back({TenantId{tenant}, QueueId{queue}, i});
+    }
+    first_travelling_ = settled * per_tenant;
+    for (std::uint32_t i = 0; i < travellers_ * per_tenant; ++i) {
+      const std::uint32_t tenant = i / per_tenant;
+      const std::uint32_t next = tenant * per_tenant + (i + 1) % per_tenant;
+      flows_.push_back(
+          {TenantId{settled + tenant}, QueueId{shared_queues + i}, first_travelling_ + next});
     }
   }
 
@@ -142,7 +177,8 @@ class Bench {
     spec.retry.max_attempts = 3;
     // One in a hundred tolerates only a short wait and will expire.
     if (below(100) == 0)
-      spec.tolerated_wait = milliseconds(5 + static_cast<std::int64_t>(below(1000)));
+      spec.tolerated_wait =
+          kLongestToleratedWait - milliseconds(static_cast<std::int64_t>(below(1000)));
     return spec;
   }
 
@@ -183,7 +219,8 @@ class Bench {
                    load->model, 0});
       } else if (const auto* ended = std::get_if<core::TaskFinished>(&action)) {
         // Ended without a report of ours: cancelled or expired. Its place is taken at once.
-        if (ended->state != core::TaskState::completed) refill_.push_back(flow_of(ended->task));
+        ++ends_[static_cast<std::size_t>(ended->state)];
+        if (ended->state != core::TaskState::completed) refill_.push_back(next_flow(ended->task));
       }
     }
   }
@@ -211,14 +248,20 @@ class Bench {
     started_.push_back(batch.lease);
   }
 
-  std::uint32_t flow_of(TaskNo task) const { return flow_of_[task.value - first_no_]; }
+  // Of the task that takes this one's place.
+  std::uint32_t next_flow(TaskNo task) const {
+    return flows_[flow_of_[task.value - first_no_]].next;
+  }
 
   void fill() {
     const std::uint64_t running = std::uint64_t{options_.gpus} * options_.max_batch_size;
     const std::uint64_t wanted = options_.pending + running;
     for (std::uint64_t i = 0; i < wanted; ++i) {
-      submit(static_cast<std::uint32_t>(i % flows_.size()));
+      submit(static_cast<std::uint32_t>(i % first_travelling_));
       if (i % 64 == 0) drain_started();
+    }
+    for (std::uint32_t i = 0; i < travellers_ * options_.max_batch_size; ++i) {
+      submit(first_travelling_ + i % travellers_ * options_.queues_per_tenant);
     }
     drain_started();
     pending_after_fill_ = engine_.state().tasks.live();
@@ -234,11 +277,14 @@ class Bench {
 
   void loop() {
     durations_.assign(kBuckets, 0);
-    // Warm up until every batch of the fill has been replaced, then measure.
-    for (std::uint64_t warm = 0; warm < options_.gpus * 2ULL; ++warm)
+    // Warm up until every batch of the fill has been replaced, and what was to expire of it has
+    // expired; then measure.
+    const Time warm = now_ + kLongestToleratedWait;
+    for (std::uint64_t turns = 0; turns < options_.gpus * 2ULL || now_ < warm; ++turns)
       turn();
     events_by_kind_.fill(0);
     actions_by_kind_.fill(0);
+    ends_.fill(0);
     result_.actions = 0;
     measuring_ = true;
     const std::int64_t begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -260,14 +306,14 @@ class Bench {
     due_.pop();
     now_ = std::max(now_, due.at);
     if (due.kind == Due::Kind::load) {
-      step(core::ModelLoaded{due.gpu, due.model, true, seconds(4), LoadId{due.number}});
+      step(core::ModelLoaded{due.gpu, due.model, true, kLoadTime, LoadId{due.number}});
     } else {
       core::LeaseEnded ended{LeaseId{due.number}, {}};
       for (const TaskNo task : batches_[due.slot]) {
         if (below(100) == 0) {
           ended.outcomes.push_back({task, false, core::Failure::error});
         } else {
-          refill_.push_back(flow_of(task));
+          refill_.push_back(next_flow(task));
         }
       }
       free_.push_back(due.slot);
@@ -314,22 +360,38 @@ class Bench {
       result_.pending_at_end += tenant.queued;
     result_.running_at_end = state.tasks.live() - result_.pending_at_end;
     result_.hash = hash_.value();
-    const auto count = [&](const char* name, std::uint64_t n) { result_.mix.push_back({name, n}); };
-    count("submit", events_by_kind_[core::EventBody(core::Submit{}).index()]);
-    count("cancel", events_by_kind_[core::EventBody(core::Cancel{}).index()]);
-    count("lease_started", events_by_kind_[core::EventBody(core::LeaseStarted{}).index()]);
-    count("lease_ended", events_by_kind_[core::EventBody(core::LeaseEnded{}).index()]);
-    count("model_loaded", events_by_kind_[core::EventBody(core::ModelLoaded{}).index()]);
-    count("tick", events_by_kind_[core::EventBody(core::Tick{}).index()]);
-    count("batches", actions_by_kind_[core::Action(core::BatchStarted{}).index()]);
-    count("tasks_finished", actions_by_kind_[core::Action(core::TaskFinished{}).index()]);
-    count("retries", actions_by_kind_[core::Action(core::TaskDeferred{}).index()]);
-    count("evictions", actions_by_kind_[core::Action(core::EvictModel{}).index()]);
+    count_mix();
+  }
+
+  void count_mix() {
+    const auto event = [&](const char* name, const core::EventBody& kind) {
+      result_.mix.push_back({name, events_by_kind_[kind.index()]});
+    };
+    event("submit", core::Submit{});
+    event("cancel", core::Cancel{});
+    event("lease_started", core::LeaseStarted{});
+    event("lease_ended", core::LeaseEnded{});
+    event("model_loaded", core::ModelLoaded{});
+    event("tick", core::Tick{});
+    const auto deed = [&](const char* name, const core::Action& kind) {
+      result_.deeds.push_back({name, actions_by_kind_[kind.index()]});
+    };
+    deed("batches", core::BatchStarted{});
+    deed("retries", core::TaskDeferred{});
+    deed("loads", core::LoadModel{});
+    deed("evictions", core::EvictModel{});
+    for (const core::TaskState state : {core::TaskState::completed, core::TaskState::failed,
+                                        core::TaskState::cancelled, core::TaskState::expired}) {
+      result_.deeds.push_back(
+          {std::string(core::name_of(state)), ends_[static_cast<std::size_t>(state)]});
+    }
   }
 
   static constexpr std::int64_t kBuckets = 100'000;
 
   CoreBenchOptions options_;
+  std::uint32_t travellers_;            // tenants that travel, the last ones
+  std::uint32_t first_travelling_ = 0;  // of flows_
   Rng rng_;
   core::Engine engine_;
   journal::RunningHash hash_;
@@ -348,6 +410,7 @@ class Bench {
   std::vector<std::uint64_t> durations_;
   std::array<std::uint64_t, std::variant_size_v<core::EventBody>> events_by_kind_{};
   std::array<std::uint64_t, std::variant_size_v<core::Action>> actions_by_kind_{};
+  std::array<std::uint64_t, core::kTaskStates.size()> ends_{};  // by state
   bool measuring_ = false;
   std::uint64_t pending_after_fill_ = 0;
   CoreBenchResult result_;

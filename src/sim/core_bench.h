@@ -1,9 +1,13 @@
 // The core under full load: how many events a second, how long a step, how many bytes a task.
 //
 // A closed loop around the shipped engine, with asserts and the running hash on: every batch that
-// ends is replaced by as many new tasks of the same flows, so the number of pending tasks stays
-// what was asked for while cancels, failures with retry, expiries, loads and evictions happen in
-// the proportions printed. It measures; it decides nothing.
+// ends is replaced by as many new tasks, so the number of pending tasks stays what was asked for
+// while cancels, failures with retry, expiries, loads and evictions happen in the proportions
+// printed. It measures; it decides nothing.
+//
+// Most tenants stay with their queues, whose models are resident and fill the VRAM. A twentieth
+// travel: each has queues of its own, with models that are resident nowhere at first, and its tasks
+// go from one to the next. So models are loaded all the time, and each load needs an eviction.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +46,8 @@ struct CoreBenchResult {
   std::uint64_t pending_at_end = 0;
   std::uint64_t running_at_end = 0;
   std::uint64_t hash = 0;
-  std::vector<CoreBenchCount> mix;  // events and noteworthy actions by kind
+  std::vector<CoreBenchCount> mix;    // events by kind
+  std::vector<CoreBenchCount> deeds;  // what was decided, and how tasks ended
 };
 
 CoreBenchResult run_core_bench(const CoreBenchOptions& options);

@@ -13,15 +13,15 @@ class CsvScanner {
 
   bool at_end() const { return position_ == text_.size(); }
 
-  // Reads one line into `cells`; false when a quote stays open.
-  bool read_row(std::vector<CsvCell>& cells) {
+  // Reads one line into `cells`; what is wrong with the last of them, or nothing.
+  std::string_view read_row(std::vector<CsvCell>& cells) {
     cells.clear();
     while (true) {
       CsvCell& cell = cells.emplace_back();
       cell.at = at_;
-      if (!read_cell(cell.text)) return false;
-      if (at_end()) return true;
-      if (step() == '\n') return true;
+      const std::string_view problem = read_cell(cell.text);
+      if (!problem.empty() || at_end()) return problem;
+      if (step() == '\n') return {};
     }
   }
 
@@ -37,11 +37,16 @@ class CsvScanner {
     return c;
   }
 
-  bool read_cell(std::string& out) {
-    if (!at_end() && text_[position_] == '"') {
+  bool at_end_of_cell() const {
+    return at_end() || text_[position_] == ',' || text_[position_] == '\n';
+  }
+
+  std::string_view read_cell(std::string& out) {
+    const bool is_quoted = !at_end() && text_[position_] == '"';
+    if (is_quoted) {
       step();
       while (true) {
-        if (at_end()) return false;
+        if (at_end()) return "a quote is opened here and never closed";
         const char c = step();
         if (c != '"') {
           out += c;
@@ -52,10 +57,12 @@ class CsvScanner {
         }
       }
     }
-    while (!at_end() && text_[position_] != ',' && text_[position_] != '\n')
+    const std::size_t quoted_size = out.size();
+    while (!at_end_of_cell())
       out += step();
-    if (out.ends_with('\r')) out.pop_back();
-    return true;
+    if (out.size() > quoted_size && out.ends_with('\r')) out.pop_back();
+    if (is_quoted && out.size() > quoted_size) return "this cell goes on after its closing quote";
+    return {};
   }
 
   std::string_view text_;
@@ -72,8 +79,8 @@ bool for_each_csv_row(std::string_view text, std::uint32_t source, Diagnostics& 
   CsvScanner scanner(text, source);
   std::vector<CsvCell> cells;
   while (!scanner.at_end()) {
-    if (!scanner.read_row(cells)) {
-      diagnostics.error(cells.back().at, "a quote is opened here and never closed");
+    if (const std::string_view problem = scanner.read_row(cells); !problem.empty()) {
+      diagnostics.error(cells.back().at, std::string(problem));
       return false;
     }
     const bool empty = cells.size() == 1 && cells.front().text.empty();

@@ -16,7 +16,7 @@ struct CsvCell {
 };
 
 // Calls `row` with the cells of each line that is not empty and does not start with '#'. Returns
-// false, with a diagnostic, when a quote is never closed.
+// false, with a diagnostic, when a quote is never closed or is not the end of its cell.
 bool for_each_csv_row(std::string_view text, std::uint32_t source, Diagnostics& diagnostics,
                       const std::function<void(std::vector<CsvCell>&)>& row);
 

@@ -26,10 +26,14 @@ Node number_or_text(const CsvCell& cell) {
   Node node = Node::of_text(cell.at, cell.text);
   const char* first = cell.text.data();
   const char* last = first + cell.text.size();
-  if (const auto parsed = std::from_chars(first, last, node.integer); parsed.ptr == last) {
-    if (parsed.ec == std::errc()) node.kind = Node::Kind::integer;
-  } else if (const auto real = std::from_chars(first, last, node.real); real.ptr == last) {
-    if (real.ec == std::errc()) node.kind = Node::Kind::real;
+  const auto is_whole = [&](const std::from_chars_result& parsed) {
+    return parsed.ptr == last && parsed.ec == std::errc();
+  };
+  // An integer of too many digits is still a number.
+  if (is_whole(std::from_chars(first, last, node.integer))) {
+    node.kind = Node::Kind::integer;
+  } else if (is_whole(std::from_chars(first, last, node.real))) {
+    node.kind = Node::Kind::real;
   } else if (cell.text == "true" || cell.text == "false") {
     node.kind = Node::Kind::boolean;
     node.boolean = cell.text == "true";
@@ -48,6 +52,16 @@ Node list_of_words(const CsvCell& cell) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return node;
+}
+
+void report_repeated_columns(const std::vector<CsvCell>& header, Diagnostics& diagnostics) {
+  for (auto column = header.begin(); column != header.end(); ++column) {
+    const auto same = std::find_if(
+        header.begin(), column, [&](const CsvCell& other) { return other.text == column->text; });
+    if (same == column) continue;
+    diagnostics.error(column->at, "the column " + quoted(column->text) + " is already there, at " +
+                                      diagnostics.place(same->at));
+  }
 }
 
 // A row as the table that the same task would be in TOML; an empty cell is an absent key.
@@ -126,6 +140,7 @@ void WorkloadReader::read_csv_text(std::string_view text, std::uint32_t source,
   for_each_csv_row(text, source, diagnostics_, [&](std::vector<CsvCell>& row) {
     if (header.empty()) {
       header = row;
+      report_repeated_columns(header, diagnostics_);
       return;
     }
     ++rows;

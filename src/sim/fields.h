@@ -32,6 +32,8 @@ struct NumberType {
 };
 
 inline constexpr std::int64_t kLongestTime = core::kDurationMax.ns;
+// Of a task or a batch: on the slowest GPU there may be (a thousandth) it still fits into 64 bits.
+inline constexpr std::int64_t kLongestRun = 100LL * 86'400 * 1'000'000'000;
 inline constexpr std::int64_t kLargestVram = core::kMibMax;
 
 constexpr NumberType integers(std::int64_t low, std::int64_t high) {

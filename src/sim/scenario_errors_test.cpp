@@ -26,6 +26,7 @@ rate_per_second = 70
 
 const std::string kAnyDuration =
     "expected a duration such as \"120ms\", from 0s to 36500d";  // what most durations may be
+const std::string kRunTime = "expected a duration such as \"120ms\", from 0s to 100d";
 
 // Every error, as "place: message".
 Texts errors_in(const std::string& text, const Texts& settings = {}, const std::string& csv = {}) {
@@ -113,7 +114,7 @@ TEST(ScenarioErrors, NegativeOverflowingAndAbsurdNumbers) {
             (Texts{"s.toml:11:8: workload.vram: expected an amount of VRAM such as \"8GB\", from "
                    "0MB to 1048576GB, found the string \"-2GB\"",
                    "s.toml:12:16: workload.expected_run: expected a duration such as \"120ms\", "
-                   "from 0s to 36500d, found the string \"9999999999999d\"",
+                   "from 0s to 100d, found the string \"9999999999999d\"",
                    "s.toml:13:18: workload.tolerated_wait: expected a duration such as \"120ms\", "
                    "from 0s to 36500d, found the string \"5m\"; its unit must be ns, us, ms, s, "
                    "min, h or d"}));
@@ -269,7 +270,7 @@ file = "tasks.csv"
             (Texts{"tasks.csv:1:7: unknown key \"queu\" in csv; did you mean \"queue\"?",
                    "tasks.csv:2:3: csv.at: " + kAnyDuration + ", found the string \"soon\"",
                    "tasks.csv:3:1: csv.id: \"a\" is already the id of a task, at tasks.csv:2:1",
-                   "tasks.csv:3:7: csv.expected_run: " + kAnyDuration + ", found the integer -6",
+                   "tasks.csv:3:7: csv.expected_run: " + kRunTime + ", found the integer -6",
                    "tasks.csv:4:1: expected 4 cells, as in the header, found 1"}));
   EXPECT_EQ(errors_in(scenario, {}, "id,\"at\n"),
             (Texts{"tasks.csv: expected a header and at least one row of a task",

@@ -22,6 +22,13 @@ std::string lower(std::string text) {
 // The whole of `total` that may be promised.
 Mib usable(Mib total, Milli part) { return {total.value * part.value / 1000}; }
 
+void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,
+                      std::int64_t tasks) {
+  if (!table.has_number(key) || per_task.ns <= (kLongestRun - base.ns) / tasks) return;
+  table.error(key, table.path_of(key) + ": a batch of " + std::to_string(tasks) +
+                       " tasks would take more than " + duration_text(kLongestRun));
+}
+
 void check_resident(TableReader& table, const Scenario& scenario, const Gpu& gpu) {
   Mib weights{0};
   for (std::size_t i = 0; i < gpu.resident.size(); ++i) {
@@ -142,10 +149,15 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
   table.boolean("refuse_late", queue.spec.refuse_late);
   table.number("max_gpus", queue.spec.max_gpus, kGpuAmount);
   table.number("min_gpus", queue.spec.min_gpus, kGpuAmount);
-  table.number("batch_base", queue.spec.batch_base, durations());
-  table.number("batch_per_task", queue.spec.batch_per_task, durations());
-  table.number("actual_batch_base", queue.actual_batch_base, durations());
-  table.number("actual_batch_per_task", queue.actual_batch_per_task, durations());
+  constexpr NumberType kRun = durations(0, kLongestRun);
+  table.number("batch_base", queue.spec.batch_base, kRun);
+  table.number("batch_per_task", queue.spec.batch_per_task, kRun);
+  table.number("actual_batch_base", queue.actual_batch_base, kRun);
+  table.number("actual_batch_per_task", queue.actual_batch_per_task, kRun);
+  check_batch_time(table, "batch_per_task", queue.spec.batch_base, queue.spec.batch_per_task,
+                   queue.spec.max_batch_size);
+  check_batch_time(table, "actual_batch_per_task", queue.batch_base(), queue.batch_per_task(),
+                   queue.spec.max_batch_size);
   if (queue.spec.max_gpus && *queue.spec.max_gpus < queue.spec.min_gpus) {
     table.error("max_gpus", "queues.max_gpus: expected at least min_gpus");
   }

@@ -188,8 +188,8 @@ void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task
     if (read_draw(table, key, type, draw)) put_draw(task, field, std::move(draw));
   };
   drawn("vram", Field::vram, vram_amounts());
-  drawn("expected_run", Field::expected_run, durations());
-  drawn("actual_run", Field::actual_run, durations());
+  drawn("expected_run", Field::expected_run, durations(0, kLongestRun));
+  drawn("actual_run", Field::actual_run, durations(0, kLongestRun));
   drawn("priority", Field::priority, integers(-10'000, 10'000));
   drawn("tier", Field::tier, integers(0, 3));
   drawn("gpus", Field::gpus, integers(1, 10'000));

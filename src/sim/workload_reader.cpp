@@ -67,6 +67,19 @@ double expected_arrivals(const ArrivalRule& rule) {
   return std::min(by_time, static_cast<double>(rule.count));
 }
 
+// How long it takes until the last of `count` arrivals, about; in double, as above.
+double expected_span_ns(const ArrivalRule& rule) {
+  const auto gaps = static_cast<double>(rule.count - 1);
+  if (rule.kind == ArrivalKind::bursts) {
+    return std::floor(gaps / static_cast<double>(rule.burst_size)) *
+           static_cast<double>(rule.burst_every.ns);
+  }
+  if (rule.rate_micro == 0) return gaps * static_cast<double>(rule.gap.ns);
+  const auto rates = static_cast<double>(rule.rate_micro + rule.low_rate_micro);
+  const double mean_rate = rule.kind == ArrivalKind::daily ? rates / 2 : rates;
+  return gaps / mean_rate * 1e15;
+}
+
 struct VerbKey {
   std::string_view key;
   Verb verb;
@@ -169,6 +182,7 @@ void WorkloadReader::read_block(TableReader& table, std::uint32_t block) {
   if (rule.kind == ArrivalKind::csv) return read_csv(table, defaults, rule.start);
   read_steps(table, defaults, rule);
   check_size(table, rule);
+  check_span(table, rule);
   scenario_.rules.push_back(std::move(rule));
 }
 
@@ -233,6 +247,13 @@ void WorkloadReader::check_size(TableReader& table, const ArrivalRule& rule) {
   table.error("count",
               "workload: expected at most 100000000 tasks from one block; give a smaller "
               "count, duration or rate");
+}
+
+void WorkloadReader::check_span(TableReader& table, const ArrivalRule& rule) {
+  const bool by_count = rule.count != INT64_MAX && rule.duration == Duration::forever();
+  if (!by_count || expected_span_ns(rule) <= static_cast<double>(kLongestTime)) return;
+  table.error("count", "workload.count: so many would take longer than " +
+                           duration_text(kLongestTime) + " to arrive");
 }
 
 void WorkloadReader::read_steps(TableReader& table, const TaskTemplate& defaults,

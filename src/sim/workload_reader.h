@@ -53,6 +53,7 @@ class WorkloadReader {
   void report_cycle(const std::vector<std::uint32_t>& cycle);
   std::vector<std::uint32_t> submission_order() const;
   void check_size(TableReader& table, const ArrivalRule& rule);
+  void check_span(TableReader& table, const ArrivalRule& rule);
 
   Scenario& scenario_;
   Diagnostics& diagnostics_;

@@ -13,6 +13,7 @@
 
 #include "base/assert.h"
 #include "core/engine.h"
+#include "core/model/ranges.h"
 #include "core/state/state.h"
 #include "journal/running_hash.h"
 #include "sim/rng.h"
@@ -106,7 +107,7 @@ class Bench {
   void configure() {
     send(core::SetPolicy{[&] {
       core::PolicySpec policy;
-      policy.max_live_tasks = UINT32_MAX;
+      policy.max_live_tasks = core::kLiveTasksMax;
       return policy;
     }()});
     for (std::uint32_t i = 0; i < options_.tenants; ++i) {

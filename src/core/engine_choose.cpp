@@ -61,9 +61,21 @@ Choice best_kept_out(const State& state) {
   return best;
 }
 
+void carry_out(const State& state, const RoomPlan& plan, Actions& out) {
+  for (const auto& [gpu, model] : plan.evictions)
+    out.push_back(EvictModel{gpu, model, find_residence(state.gpu(gpu), model)->load});
+}
+
+// Starts the queue's next batch; idle models that cut it short and are worth less go first.
 bool start(const State& state, QueueId queue, Actions& out) {
   const Placement placement = place_head(state, queue);
   if (!placement) return false;
+  if (placement.gpus.size() == 1) {
+    if (const RoomPlan plan = plan_larger_batch(state, queue, placement.gpus.front())) {
+      carry_out(state, plan, out);
+      return true;
+    }
+  }
   out.push_back(build_batch(state, queue, placement.gpus));
   return true;
 }
@@ -75,11 +87,6 @@ void carry_out(const State& state, const LoadPlan& plan, ModelId model, Actions&
   if (!plan.loads) return;
   out.push_back(LoadModel{plan.gpu, model, predict_load(state.model(model), gpu.spec.kind),
                           LoadId{state.next_load}});
-}
-
-void carry_out(const State& state, const RoomPlan& plan, Actions& out) {
-  for (const auto& [gpu, model] : plan.evictions)
-    out.push_back(EvictModel{gpu, model, find_residence(state.gpu(gpu), model)->load});
 }
 
 // The queue steps aside. Patience counts from the first time.

@@ -220,6 +220,32 @@ RoomPlan plan_room(const State& state, QueueId id, bool forced) {
   return plan;
 }
 
+RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
+  const Queue& queue = state.queue(id);
+  const TaskRow& head = state.tasks.row(queue.leader_slot);
+  const std::int64_t wanted = std::min(queue.startable, queue.spec.max_batch_size);
+  const std::int64_t free = free_vram(state.gpu(gpu)).value;
+  if (wanted * head.vram <= free) return {};
+  const Victims victims =
+      choose_victims(state, gpu, Mib{wanted * head.vram}, queue.spec.model, false);
+  if (victims.models.empty()) return {};
+  std::int64_t freed = free;
+  for (const ModelId model : victims.models)
+    freed += find_residence(state.gpu(gpu), model)->weights.value;
+  const std::int64_t now = std::max<std::int64_t>(1, free / head.vram);
+  const std::int64_t then = std::min(wanted, freed / head.vram);
+  const auto time_for_backlog = [&](std::int64_t size) {
+    const Duration batch = predict_batch(queue, size, head.expected_run, kWholeGpu);
+    return scale(batch.ns, queue.startable, size);
+  };
+  if (then <= now || time_for_backlog(now) - time_for_backlog(then) < victims.value.ns) return {};
+  RoomPlan plan;
+  plan.lost = victims.value;
+  for (const ModelId model : victims.models)
+    plan.evictions.push_back({gpu, model});
+  return plan;
+}
+
 std::int64_t load_charge(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);

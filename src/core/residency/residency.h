@@ -51,6 +51,9 @@ struct RoomPlan {
   explicit operator bool() const { return !evictions.empty(); }
 };
 RoomPlan plan_room(const State& state, QueueId queue, bool forced);
+// Where idle models on this GPU cut the queue's next batch short: those that go because larger
+// batches save the backlog more time than is lost with them.
+RoomPlan plan_larger_batch(const State& state, QueueId queue, GpuId gpu);
 
 // What the load would be charged, in the unit of the tenants' counter of the queue's leader.
 std::int64_t load_charge(const State& state, QueueId queue);

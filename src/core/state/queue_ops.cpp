@@ -197,6 +197,11 @@ void clear_due(State& state, QueueId id) {
   state.timers.clear(TimerKind::patience, id.value);
   queue.due = Time::never();
   queue.overdue = false;
+  // After failed loads nothing but the due instant would have asked again.
+  if (queue.declined_at > 0 && queue.declined.code == ReasonCode::load_failed) {
+    queue.declined_at = 0;
+    state.declined.erase(id);
+  }
 }
 
 void set_model(State& state, QueueId id, ModelId model) {

@@ -65,11 +65,12 @@ void World::heal() {
     feed(core::PutModel{ModelId{i}, spec});
   }
   for (std::uint32_t i = 0; i < gpus_; ++i) {
+    // What was loaded with other weights, and may be in use, is loaded anew.
+    const auto& residences = state.gpus[i].residences;
+    const bool is_stale = std::any_of(residences.begin(), residences.end(),
+                                      [](const auto& one) { return one.weights != Mib{kGib}; });
+    if (is_stale) feed(core::GpuLost{GpuId{i}});
     feed(core::GpuReturned{GpuId{i}});
-    // Those that were loaded with other weights are loaded anew.
-    const std::vector<core::Residence> residences = state.gpus[i].residences;
-    for (const core::Residence& residence : residences)
-      feed(core::ModelUnloaded{GpuId{i}, residence.model, residence.load});
     feed(core::DrainGpu{GpuId{i}, false});
     feed(core::GpuUtilisation{GpuId{i}, Milli{0}});
   }

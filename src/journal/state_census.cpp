@@ -22,12 +22,12 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Queue& queue) {
   const auto& [spec, next_model, paused, draining, gangs, pending, startable, startable_isolated,
-               pending_work_us, in_use, running, running_ends_us, flushed_at, turn, batch_time,
-               arrivals, wait, tightest_wait, due, overdue, declined_at, declined, holds, copy_at,
-               wants_copy, batches, members, flows, oldest, leader_flow, leader_slot, led_prev,
-               led_next, ready, blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
+               pending_work_us, in_use, running, flushed_at, turn, batch_time, arrivals, wait,
+               tightest_wait, due, overdue, declined_at, declined, holds, copy_at, wants_copy,
+               batches, members, flows, oldest, leader_flow, leader_slot, led_prev, led_next, ready,
+               blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
   // Derived: gangs, pending, startable, startable_isolated, pending_work_us, in_use, running,
-  // running_ends_us, and all from members on.
+  // and all from members on.
   return paused;
 }
 
@@ -75,13 +75,13 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::State& state) {
   const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
-               lease_index, next_lease, next_load, live_leases, groups, cancelling, signals, ripe,
+               lease_index, next_lease, next_load, running, groups, cancelling, signals, ripe,
                early_waiters, first_today, v_last_pick, next_turn, last_served, submitted_first,
                submitted, nodes, usable, accepting, holdable, free_fit, reclaim_fit, competing,
                competing_positions, flow_positions, oldest_positions, turn_positions,
                bench_positions, turn, hot, shapes, cold, overdue, declined, holding, timers,
                share_scratch, flow_scratch, continue_at] = state;
-  // Derived: rule, flows, free_leases, lease_index, live_leases, groups, and the indexes from
+  // Derived: rule, flows, free_leases, lease_index, running, groups, and the indexes from
   // nodes on, of the timers all but keep_alive. Empty between
   // steps: early_waiters, submitted, the scratch.
   return tenants.empty();

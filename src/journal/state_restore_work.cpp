@@ -278,7 +278,6 @@ void Restorer::take(const LeaseRecord& record) {
   state.queue(record.queue).in_use +=
       Milli{record.share.value * static_cast<std::int64_t>(record.gpus.size())};
   state.lease_index.insert(record.id.value, slot);
-  ++state.live_leases;
 }
 
 void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,

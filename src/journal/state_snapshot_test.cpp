@@ -124,7 +124,7 @@ TEST(StateSnapshot, CarriesTheRunningHashAndThePlaceInTheJournal) {
 TEST(StateSnapshot, ARichStateHasEveryKindOfRecordAndComesBack) {
   const Bench bench = rich_bench();
   const core::State& state = bench.engine.state();
-  EXPECT_EQ(state.live_leases, 2U);
+  EXPECT_EQ(state.running.leases, 2U);
   EXPECT_FALSE(state.holding.empty());
   EXPECT_FALSE(state.gpu(GpuId{1}).residences.empty());
   EXPECT_EQ(state.groups.size(), 1U);

@@ -116,7 +116,7 @@ TEST(PlainHistories, ALostGangCostsNothing) {
   const core::State& state = recorder.engine.state();
   EXPECT_EQ(state.tenants[0].charged_us, 0);
   EXPECT_EQ(state.queues[0].batch_time.count, 0);
-  EXPECT_EQ(state.live_leases, 0U);
+  EXPECT_EQ(state.running.leases, 0U);
 }
 
 // More doomed tasks than one step decides, freed by another dependency meanwhile: none may start.

@@ -136,18 +136,39 @@ Reason judge_cluster_limit(const State& state, const TaskSpec& spec, std::uint32
                        spec.tenant.value);
 }
 
-// Work ahead of it in its queue, running and pending, over what can work on it.
-Reason judge_lateness(const State& state, const TaskSpec& spec) {
+// The GPUs that may work for a queue, and how long what runs there goes on, summed over leases.
+struct Servers {
+  std::int64_t all = 0;
+  std::int64_t idle = 0;
+  Duration running{0};
+};
+
+Servers servers_of(const State& state, const Queue& queue, Mib vram) {
+  if (!queue.spec.model) {
+    return {static_cast<std::int64_t>(state.accepting.size()),
+            static_cast<std::int64_t>(state.free_fit.idle_with(vram)),
+            running_work(state, state.running)};
+  }
+  const Model& model = state.model(queue.spec.model);
+  Servers servers{model.resident_open, static_cast<std::int64_t>(model.fit.idle_with(vram)), {}};
+  for (const QueueId id : model.queues)
+    servers.running = servers.running + running_work(state, state.queue(id).running);
+  return servers;
+}
+
+// Full batches of its queue go first, `earlier` tasks of the same submit included: on idle GPUs at
+// once, else after what runs, over what can work on it. Other queues that compete are not foreseen.
+Reason judge_lateness(const State& state, const TaskSpec& spec, std::uint32_t earlier) {
   const Queue& queue = state.queue(spec.queue);
   if (!queue.spec.refuse_late || spec.tolerated_wait == Duration::forever()) return {};
-  std::int64_t servers = static_cast<std::int64_t>(state.gpus.size());
-  if (queue.spec.model) servers = state.model(queue.spec.model).resident;
-  servers = std::max<std::int64_t>(1, servers);
+  const Servers servers = servers_of(state, queue, Mib{vram_of(state, spec)});
   const std::int64_t size = queue.spec.max_batch_size;
+  const std::int64_t batches = (std::int64_t{queue.startable} + earlier) / size;
+  if (batches < servers.idle) return {};
   const Duration batch = predict_batch(queue, size, mean_run(queue), kWholeGpu);
-  const Duration ahead{scale(batch.ns, queue.pending, size * servers) +
-                       running_work(state, queue).ns / servers};
-  if (ahead <= spec.tolerated_wait) return {};
+  const std::int64_t all = std::max<std::int64_t>(1, servers.all);
+  const Duration ahead{scale(batch.ns, batches, all) + servers.running.ns / all};
+  if (ahead < spec.tolerated_wait) return {};  // at the limit itself it expires
   return amount_reason(ReasonCode::would_start_late, ahead.ns, spec.tolerated_wait.ns,
                        spec.queue.value, state.now + (ahead - spec.tolerated_wait));
 }
@@ -213,7 +234,9 @@ AdmissionVerdict judge_submit(const State& state, TaskNo first,
   if (specs.size() > 1) {
     if (const Reason cycle = judge_cycles(first, specs)) return {cycle, 0};
   }
-  std::map<TenantId, Taken> taken;  // stays empty for a single task
+  // What the earlier tasks of a workflow take; both stay empty for a single task.
+  std::map<TenantId, Taken> taken;
+  std::map<QueueId, std::uint32_t> queued;
   if (specs.size() > 1) {
     for (const TaskSpec& spec : specs)
       taken[spec.tenant].tokens_of_all += spec.tokens;
@@ -230,11 +253,12 @@ AdmissionVerdict judge_submit(const State& state, TaskNo first,
     if (!reason) {
       reason = judge_cluster_limit(state, spec, static_cast<std::uint32_t>(i), before.tasks);
     }
-    if (!reason) reason = judge_lateness(state, spec);
+    if (!reason) reason = judge_lateness(state, spec, specs.size() > 1 ? queued[spec.queue] : 0);
     if (reason) return {reason, i};
     if (specs.size() > 1) {
       ++taken[spec.tenant].tasks;
       taken[spec.tenant].tokens += spec.tokens;
+      ++queued[spec.queue];
     }
   }
   return {};

@@ -160,7 +160,6 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.load_us = price.load_us;
   lease.parts = price.parts;
   state.lease_index.insert(batch.lease.value, slot);
-  ++state.live_leases;
   count_running(state, lease, 1);
   move_tasks(state, slot, batch, price);
 
@@ -215,7 +214,6 @@ void close_lease(State& state, const LeaseClosed& closed) {
   ASSERT(lease.live == 0);
   state.lease_index.erase(closed.lease.value);
   state.timers.clear(TimerKind::lease, slot);
-  --state.live_leases;
   count_running(state, lease, -1);
 
   Queue& queue = state.queue(lease.queue);

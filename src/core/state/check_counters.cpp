@@ -64,18 +64,29 @@ void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
 }
 
 void check_lease_table(const State& state, Findings& findings) {
-  std::uint32_t live = 0;
+  RunningSum running;
+  std::vector<RunningSum> by_queue(state.queues.size());
   std::set<std::uint32_t> free;
   for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
-    if (state.leases[slot].id) {
-      ++live;
+    const Lease& lease = state.leases[slot];
+    if (lease.id) {
       check_lease(state, slot, findings);
+      for (RunningSum* sum : {&running, &by_queue[lease.queue.value]}) {
+        ++sum->leases;
+        sum->ends_us += static_cast<std::uint64_t>((lease.started + lease.expected).ns / 1000);
+      }
     } else {
       free.insert(slot);
     }
   }
-  findings.same(state.live_leases, live, "live leases");
-  findings.same(state.lease_index.size(), live, "size of the lease index");
+  findings.same(state.running.leases, running.leases, "leases that run");
+  findings.same(state.running.ends_us, running.ends_us, "sum of the ends of what runs");
+  for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
+    findings.must(state.queues[i].running == by_queue[i], "queue ", i, " counts ",
+                  state.queues[i].running.leases, " leases that run, derived ", by_queue[i].leases,
+                  ", or other ends");
+  }
+  findings.same(state.lease_index.size(), running.leases, "size of the lease index");
   const std::set<std::uint32_t> listed(state.free_leases.begin(), state.free_leases.end());
   findings.must(listed == free && listed.size() == state.free_leases.size(),
                 "the list of free lease slots has ", state.free_leases.size(), ", derived ",

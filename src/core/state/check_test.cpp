@@ -156,7 +156,7 @@ class CheckState : public testing::Test {
 
 TEST_F(CheckState, TheHistoryIsRichAndClean) {
   const State& s = state();
-  EXPECT_GT(s.live_leases, 1U);
+  EXPECT_GT(s.running.leases, 1U);
   EXPECT_GT(s.turn.size() + s.overdue.size(), 0U);
   EXPECT_FALSE(s.timers.heap_of(TimerKind::fill).empty());
   EXPECT_FALSE(s.timers.heap_of(TimerKind::tier).empty());
@@ -198,7 +198,9 @@ MUTATION(TenantCompetesTooHigh,
          s.competing[1].put(s.competing_positions[1], 1, {s.tenants[1].v_us + 1, 1}))
 MUTATION(FlowCompetes, s.flows.flow(find_flow()).competes ^= true)
 MUTATION(HeadsByUse, s.tenants[0].heads_by_use.insert(7))
-MUTATION(LiveLeases, ++s.live_leases)
+MUTATION(LiveLeases, ++s.running.leases)
+MUTATION(RunningEnds, ++s.running.ends_us)
+MUTATION(QueueRunning, ++s.queue(kPlain).running.leases)
 MUTATION(LeaseLive, ++s.leases[find_lease_slot()].live)
 MUTATION(LeaseIndex, s.lease_index.erase(s.leases[find_lease_slot()].id.value))
 MUTATION(LeaseOnAPartOfItsGpus, s.tasks.row(find_task(TaskState::starting)).gpus += 1)

@@ -74,6 +74,13 @@ struct Oldest {
   auto operator<=>(const Oldest&) const = default;
 };
 
+// Leases that run, summed up.
+struct RunningSum {
+  std::uint32_t leases = 0;
+  std::uint64_t ends_us = 0;  // sum of their expected ends, modulo 2^64
+  bool operator==(const RunningSum&) const = default;
+};
+
 struct Queue {
   QueueSpec spec;
   ModelId next_model;  // given while gangs were live; it is the queue's when they have ended
@@ -88,10 +95,9 @@ struct Queue {
   std::uint32_t startable_isolated = 0;
   std::int64_t pending_work_us = 0;  // expected run times of what is pending
   Milli in_use;
-  std::uint32_t running = 0;          // leases
-  std::uint64_t running_ends_us = 0;  // sum of their expected ends, modulo 2^64
-  Time flushed_at{INT64_MIN};         // what was pending then starts without waiting
-  std::int64_t turn = 0;              // round_robin: when it last joined the rotation
+  RunningSum running;
+  Time flushed_at{INT64_MIN};  // what was pending then starts without waiting
+  std::int64_t turn = 0;       // round_robin: when it last joined the rotation
   // Learned.
   BatchTimeSketch batch_time;
   ArrivalSketch arrivals;

@@ -47,8 +47,7 @@ void forget_queues(State& state) {
     queue.startable = 0;
     queue.startable_isolated = 0;
     queue.pending_work_us = 0;
-    queue.running = 0;
-    queue.running_ends_us = 0;
+    queue.running = RunningSum{};
     queue.members.clear();
     queue.flows = {};
     queue.oldest = {};
@@ -81,6 +80,7 @@ void forget_gpus(State& state) {
 }
 
 void count_leases(State& state) {
+  state.running = RunningSum{};
   for (const Lease& lease : state.leases) {
     if (lease.id) count_running(state, lease, 1);
   }

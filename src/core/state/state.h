@@ -78,7 +78,7 @@ struct State {
   FlatMap64 lease_index;
   std::uint64_t next_lease = 0;
   std::uint64_t next_load = 0;
-  std::uint32_t live_leases = 0;
+  RunningSum running;  // all leases
 
   std::map<GroupId, Group> groups;
   // Groups that are being cancelled: their tasks below a number. Each has such a task.
@@ -284,10 +284,10 @@ std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
 // --- leases and tasks (state/task_ops.cpp) ----------------------------------------------------
 
 std::uint32_t find_lease(const State& state, LeaseId id);  // kNoSlot: none
-// Adds the lease to what its queue has running, or takes it out (sign −1).
+// Adds the lease to what its queue and the cluster have running, or takes it out (sign −1).
 void count_running(State& state, const Lease& lease, int sign);
-// How long what the queue has running is expected to go on, summed over its leases.
-Duration running_work(const State& state, const Queue& queue);
+// How long what is running is expected to go on, summed over its leases.
+Duration running_work(const State& state, const RunningSum& running);
 // When a lease is charged more: a long one when what it paid for is used up, one that runs late
 // only after a grace, since most late batches end soon and are then set right anyway.
 inline constexpr Duration kChargeGrace = seconds(1);

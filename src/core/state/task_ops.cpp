@@ -11,15 +11,16 @@ std::uint32_t find_lease(const State& state, LeaseId id) {
 }
 
 void count_running(State& state, const Lease& lease, int sign) {
-  Queue& queue = state.queue(lease.queue);
-  queue.running += static_cast<std::uint32_t>(sign);
   const auto end_us = static_cast<std::uint64_t>((lease.started + lease.expected).ns / 1000);
-  queue.running_ends_us += sign > 0 ? end_us : -end_us;
+  for (RunningSum* sum : {&state.queue(lease.queue).running, &state.running}) {
+    sum->leases += static_cast<std::uint32_t>(sign);
+    sum->ends_us += sign > 0 ? end_us : -end_us;
+  }
 }
 
-Duration running_work(const State& state, const Queue& queue) {
+Duration running_work(const State& state, const RunningSum& running) {
   const auto now_us = static_cast<std::uint64_t>(state.now.ns / 1000);
-  const auto left = static_cast<std::int64_t>(queue.running_ends_us - now_us * queue.running);
+  const auto left = static_cast<std::int64_t>(running.ends_us - now_us * running.leases);
   return Duration{scale(std::max<std::int64_t>(0, left), 1000, 1)};
 }
 

@@ -42,6 +42,8 @@ CORE_PARTS = {
     "event": {"model"},
     "action": {"model"},
     "engine": {"*"},
+    # What unit tests share; no part but the tests may include it.
+    "testing": {"*"},
     **{stage: {"model", "state", "event", "action"} for stage in CORE_STAGES},
 }
 

@@ -56,6 +56,11 @@ std::unique_ptr<State> Restorer::restore() {
                         read_tasks() && read_ripe() && read_leases();
   if (!complete) return nullptr;
   derive();
+  // Records may each be in range and still contradict one another.
+  if (!core::check_state(*state_).empty()) {
+    error_ = {"state", 0, "records that agree"};
+    return nullptr;
+  }
   return std::move(state_);
 }
 
@@ -352,7 +357,13 @@ std::optional<RestoredSnapshot> decode_snapshot(ByteView bytes, SnapshotError* e
   Restorer restorer(*snapshot);
   auto state = restorer.restore();
   if (!state) return refuse(restorer.error());
-  return RestoredSnapshot{snapshot->info(), core::Engine(std::move(state))};
+  RestoredSnapshot restored{snapshot->info(), core::Engine(std::move(state))};
+  // A record may also say what the others give no reason for; then it did not come back.
+  const auto again = encode_snapshot(restored.engine, restored.info);
+  if (!std::equal(bytes.begin(), bytes.end(), again.begin(), again.end())) {
+    return refuse({"state", 0, "records that all come back"});
+  }
+  return restored;
 }
 
 }  // namespace berth::journal

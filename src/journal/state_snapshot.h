@@ -5,8 +5,9 @@
 // behind, and a restored engine gives the bytes it came from. It also decides as the original does,
 // event by event.
 //
-// Restoring trusts nothing: checksums find accidents, and every range and reference is checked
-// before it is used, so hostile bytes give an error and never a crash.
+// Restoring trusts nothing: checksums find accidents, every range and reference is checked before
+// it is used, and at the end the engine's invariants are, so hostile bytes give an error and never
+// a crash or a state that no history leads to.
 #pragma once
 
 #include <cstddef>

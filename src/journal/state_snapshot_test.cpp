@@ -332,6 +332,47 @@ std::string refusal(const std::vector<std::byte>& bytes) {
   return decode_snapshot(bytes, &error) ? "" : to_string(error);
 }
 
+// The leases of a snapshot, each changed.
+template <class Change>
+std::vector<std::byte> with_leases(const std::vector<std::byte>& bytes, Change change) {
+  Reader in(
+      *SnapshotReader::open(bytes)->section(static_cast<std::uint32_t>(StateSection::leases)));
+  Writer out;
+  out.u32(in.u32());
+  LeaseRecord lease;
+  while (!in.at_end() && decode(in, lease)) {
+    change(lease);
+    encode(out, lease);
+  }
+  return with_section(bytes, StateSection::leases, out.view());
+}
+
+TEST(StateSnapshot, RecordsThatContradictOneAnotherAreRefused) {
+  const auto bytes = encode_snapshot(rich_bench().engine);
+  EXPECT_EQ(refusal(with_leases(bytes, [](LeaseRecord&) {})), "");
+  EXPECT_EQ(refusal(with_leases(bytes, [](LeaseRecord& lease) { lease.vram = Mib{11'000}; })),
+            "state: expected records that agree at byte 0");
+  EXPECT_EQ(refusal(with_leases(bytes, [](LeaseRecord& lease) { ++lease.parts; })),
+            "state: expected records that agree at byte 0");
+}
+
+TEST(StateSnapshot, ARecordThatDoesNotComeBackIsRefused) {
+  Bench bench;
+  bench.set_up();
+  const auto bytes = encode_snapshot(bench.engine);
+  const auto id = static_cast<std::uint32_t>(StateSection::queues);
+  Reader in(*SnapshotReader::open(bytes)->section(id));
+  Writer out;
+  out.u32(in.u32());
+  QueueRecord queue;
+  while (!in.at_end() && decode(in, queue)) {
+    queue.patience = PatienceRecord{bench.now + seconds(9), false};  // of an empty queue
+    encode(out, queue);
+  }
+  EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, out.view())),
+            "state: expected records that all come back at byte 0");
+}
+
 TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
   const auto bytes = encode_snapshot(rich_bench().engine);
   EXPECT_EQ(refusal(with_section(bytes, StateSection::gpus, {})),

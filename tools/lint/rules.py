@@ -142,7 +142,7 @@ ALLOWED_SYMBOLS = [
 # What sanitizers, coverage and the stack protector add; never in the shipped binary.
 INSTRUMENTATION_SYMBOLS = [
     r"_*(asan|ubsan|tsan|lsan|hwasan|msan|sanitizer|sancov|gcov|odr_asan|llvm_gcov|llvm_prf)_",
-    r"__(start|stop)___sancov",
+    r"__(start|stop)_(__sancov|asan_globals)",
     r"__stack_chk_(fail|guard)$",
     r"(mcount|__fentry__)$",
 ]

@@ -25,7 +25,6 @@ class HeapPositions {
     positions_.grow_to(static_cast<std::size_t>(handle) + 1);
     positions_[handle] = ~position;
   }
-  std::size_t bytes() const { return positions_.bytes(); }
 
  private:
   PagedVector<std::uint32_t> positions_;  // complemented, so that fresh pages read as absent
@@ -90,8 +89,6 @@ class IndexedHeap {
     ASSERT(at < entries_.size());
     return entries_[at].key;
   }
-
-  std::size_t bytes() const { return entries_.capacity() * sizeof(Entry); }
 
  private:
   void sift_up(HeapPositions& positions, std::uint32_t at) {

@@ -51,8 +51,8 @@ std::optional<Arguments> Arguments::parse(std::span<const std::string> args,
     } else if (i + 1 < args.size()) {
       result.given_.emplace_back(name, args[++i]);
     } else {
-      error = name + " needs a value: " + name;
-      error += " " + std::string(flag->value);
+      error = name;
+      error.append(" needs a value: ").append(name).append(" ").append(flag->value);
       return std::nullopt;
     }
   }

@@ -120,10 +120,10 @@ class OneStartPerStep : public testing::Test {
 };
 
 TEST_F(OneStartPerStep, WhatIsLeftGoesOnAtTheSameInstant) {
-  EXPECT_EQ(engine_.state().live_leases, 1U);
+  EXPECT_EQ(engine_.state().running.leases, 1U);
   EXPECT_EQ(engine_.next_wakeup(), at(seconds(1)));
   feed(Tick{});
-  EXPECT_EQ(engine_.state().live_leases, 3U);
+  EXPECT_EQ(engine_.state().running.leases, 3U);
 }
 
 TEST_F(OneStartPerStep, NothingBindsTheTaskThatTheNextDecisionStarts) {

@@ -178,8 +178,6 @@ Reason judge_names(const State& state, const TaskSpec& spec) {
     return subject_reason(ReasonCode::unknown_tenant, spec.tenant.value);
   }
   if (!state.has(spec.queue)) return subject_reason(ReasonCode::unknown_queue, spec.queue.value);
-  const ModelId model = state.queue(spec.queue).spec.model;
-  if (model && !state.has(model)) return subject_reason(ReasonCode::unknown_model, model.value);
   if (state.queue(spec.queue).draining) {
     return subject_reason(ReasonCode::queue_draining, spec.queue.value);
   }

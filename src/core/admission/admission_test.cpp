@@ -308,11 +308,11 @@ TEST_F(Admission, RefusesWhatWouldStartLaterThanTolerated) {
   world_.submit(task_spec());  // 10 s more
   world_.wait(seconds(3));
   TaskSpec spec = task_spec();
-  spec.tolerated_wait = seconds(17);
+  spec.tolerated_wait = seconds(17) + nanoseconds(1);
   EXPECT_FALSE(judge(spec));
-  spec.tolerated_wait = seconds(17) - nanoseconds(1);
-  EXPECT_EQ(judge(spec), reason(ReasonCode::would_start_late, seconds(17).ns, seconds(17).ns - 1, 0,
-                                world_.now() + nanoseconds(1)));
+  spec.tolerated_wait = seconds(17);  // at that instant it would expire
+  EXPECT_EQ(judge(spec),
+            reason(ReasonCode::would_start_late, seconds(17).ns, seconds(17).ns, 0, world_.now()));
 }
 
 }  // namespace

@@ -19,9 +19,7 @@ namespace berth::core {
   /* admission */                                                                                 \
   X(unknown_tenant, true, "", "tenant", "the tenant does not exist")                              \
   X(unknown_queue, true, "", "queue", "the queue does not exist")                                 \
-  X(unknown_model, true, "", "model", "the queue's model does not exist")                         \
   X(unknown_task, true, "", "task", "no live task has this number")                               \
-  X(unknown_gpu, true, "", "gpu", "the GPU does not exist")                                       \
   X(already_started, true, "", "task", "the task has started")                                    \
   X(bad_number, true, "", "task", "the task number is not the next one")                          \
   X(bad_spec, true, "", "", "a field of the task is out of range")                                \

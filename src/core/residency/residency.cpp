@@ -259,6 +259,7 @@ void begin_load(State& state, const LoadModel& load) {
   add_residence(state, load.gpu, load.model, load.load, true);
   Model& model = state.model(load.model);
   ++model.loads;
+  ASSERT(free_vram(state.gpu(load.gpu)).value >= 0);
   refresh_gpu(state, load.gpu);
   refresh_queues_of(state, load.model);
 }

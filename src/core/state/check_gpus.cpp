@@ -65,9 +65,9 @@ void check_limits(const State& state, GpuId id, Findings& findings) {
   const Gpu& gpu = state.gpu(id);
   findings.same(gpu.usable.value, gpu.spec.vram.value * state.policy.vram_usable.value / 1000,
                 "usable VRAM of GPU ", id);
-  // A policy may lower what is usable below what was promised before; then nothing is added.
+  // A policy or the GPU put anew may lower what is usable below what was promised before; then
+  // nothing is added.
   const Mib used = gpu.leased + gpu.weights;
-  findings.must(used <= gpu.spec.vram, "GPU ", id, " has ", gpu.spec.vram, " and uses ", used);
   findings.must(used <= gpu.usable || !gpu.indexed, "GPU ", id, " has ", gpu.usable,
                 " usable, uses ", used, " and may take more");
   // The threshold may have been lower or higher when they joined, but a whole GPU is shared by many

@@ -44,6 +44,4 @@ Lane& FlowTable::lane_for(Flow& flow, std::int16_t priority, std::uint8_t cost_c
   return *it;
 }
 
-std::size_t FlowTable::bytes() const { return pool_.bytes() + flows_.bytes() + index_.size() * 24; }
-
 }  // namespace berth::core

@@ -88,7 +88,6 @@ class FlowTable {
 
   ChunkPool& pool() { return pool_; }
   const ChunkPool& pool() const { return pool_; }
-  std::size_t bytes() const;
 
  private:
   PagedVector<Flow, 256> flows_;

@@ -55,13 +55,6 @@ std::optional<NeedIndex::Best> NeedIndex::best(std::int64_t available) const {
   return Best{least.queue, least.key};
 }
 
-std::optional<std::int64_t> NeedIndex::least_need() const {
-  for (std::size_t leaf = 0; leaf < needs_.size(); ++leaf) {
-    if (!heaps_[leaf].empty()) return needs_[leaf];
-  }
-  return std::nullopt;
-}
-
 void NeedIndex::add_leaf(std::int64_t need) {
   if (needs_.size() > 2 * occupied_ + 16) drop_empty_leaves();
   const auto at = std::lower_bound(needs_.begin(), needs_.end(), need) - needs_.begin();

@@ -27,8 +27,6 @@ class NeedIndex {
   };
   // The queue of least key among those with need <= available.
   std::optional<Best> best(std::int64_t available) const;
-  // The least need of all queues here; none when empty.
-  std::optional<std::int64_t> least_need() const;
   bool empty() const { return size_ == 0; }
   // Calls visit(need, heap of the queues with that need); for checks.
   template <class Visit>

@@ -176,9 +176,4 @@ std::vector<TaskNo> TaskTable::dependants_of(std::uint32_t slot) const {
   return dependants;
 }
 
-std::size_t TaskTable::bytes() const {
-  return rows_.bytes() + free_slots_.capacity() * sizeof(std::uint32_t) +
-         pages_.size() * sizeof(Page) + extras_.bytes() + edges_.bytes();
-}
-
 }  // namespace berth::core

@@ -105,8 +105,6 @@ class TaskTable {
   // The same list, left as it is; for checks.
   std::vector<TaskNo> dependants_of(std::uint32_t slot) const;
 
-  std::size_t bytes() const;
-
   // For snapshots: sets the numbering of an empty table, then puts tasks and ends back.
   void restore_numbering(TaskNo next, TaskNo oldest_remembered);
   void remember_ended(TaskNo no, TaskState terminal);

@@ -76,14 +76,6 @@ class Timers {
     return first;
   }
 
-  std::size_t bytes() const {
-    std::size_t sum = 0;
-    for (std::size_t kind = 0; kind < kTimerKinds; ++kind) {
-      sum += heaps_[kind].bytes() + positions_[kind].bytes();
-    }
-    return sum;
-  }
-
  private:
   IndexedHeap<TimerKey>& heap(TimerKind kind) { return heaps_[static_cast<std::size_t>(kind)]; }
   HeapPositions& positions(TimerKind kind) { return positions_[static_cast<std::size_t>(kind)]; }

@@ -230,17 +230,20 @@ RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
       choose_victims(state, gpu, Mib{wanted * head.vram}, queue.spec.model, false);
   if (victims.models.empty()) return {};
   std::int64_t freed = free;
-  for (const ModelId model : victims.models)
+  Duration reloads{0};
+  for (const ModelId model : victims.models) {
     freed += find_residence(state.gpu(gpu), model)->weights.value;
+    reloads = reloads + predict_load(state.model(model), state.gpu(gpu).spec.kind);
+  }
   const std::int64_t now = std::max<std::int64_t>(1, free / head.vram);
   const std::int64_t then = std::min(wanted, freed / head.vram);
   const auto time_for_backlog = [&](std::int64_t size) {
     const Duration batch = predict_batch(queue, size, head.expected_run, kWholeGpu);
     return scale(batch.ns, queue.startable, size);
   };
-  if (then <= now || time_for_backlog(now) - time_for_backlog(then) < victims.value.ns) return {};
+  if (then <= now || time_for_backlog(now) - time_for_backlog(then) < reloads.ns) return {};
   RoomPlan plan;
-  plan.lost = victims.value;
+  plan.lost = reloads;
   for (const ModelId model : victims.models)
     plan.evictions.push_back({gpu, model});
   return plan;

@@ -52,7 +52,8 @@ struct RoomPlan {
 };
 RoomPlan plan_room(const State& state, QueueId queue, bool forced);
 // Where idle models on this GPU cut the queue's next batch short: those that go because larger
-// batches save the backlog more time than is lost with them.
+// batches save the backlog more time than loading them again would take. (Who was not asked for yet
+// may be soon: nothing but the reload is a safe price where all that is won is time.)
 RoomPlan plan_larger_batch(const State& state, QueueId queue, GpuId gpu);
 
 // What the load would be charged, in the unit of the tenants' counter of the queue's leader.

@@ -54,6 +54,9 @@ class Engine {
   // None: no live task has this number.
   std::optional<Explanation> explain(TaskNo task) const;
 
+  // The live tasks with this label, by ascending number.
+  std::vector<TaskNo> tasks_in_group(GroupId group) const;
+
   // Derives every index and counter again from the task, lease and GPU tables; returns one
   // sentence for each disagreement. Empty: all is well. Linear in the state; for tests.
   std::vector<std::string> check_invariants() const;

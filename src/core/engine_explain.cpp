@@ -181,6 +181,18 @@ std::optional<Explanation> Engine::explain(TaskNo task) const {
   return out;
 }
 
+std::vector<TaskNo> Engine::tasks_in_group(GroupId group) const {
+  std::vector<TaskNo> tasks;
+  const auto first = state_->groups.find(group);
+  if (first == state_->groups.end()) return tasks;
+  for (std::uint32_t slot = first->second.first; slot != kNoSlot;
+       slot = state_->tasks.find_extra(slot)->group_next) {
+    tasks.push_back(state_->tasks.row(slot).no);
+  }
+  std::sort(tasks.begin(), tasks.end());
+  return tasks;
+}
+
 std::vector<std::string> Engine::check_invariants() const { return check_state(*state_); }
 
 }  // namespace berth::core

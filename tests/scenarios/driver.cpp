@@ -220,6 +220,13 @@ class Player {
                             text_of(microseconds(tenant.credit_us)));
   }
 
+  void carry_out(const ShowGroup& ask) {
+    std::string line = "group " + script_.names.groups.at(ask.group.value) + ":";
+    for (const TaskNo task : engine_.tasks_in_group(ask.group))
+      line += " " + script_.names.tasks.at(task.value);
+    log_.add_line(now_, line);
+  }
+
   void carry_out(const EndTask& end) {
     const LeaseId lease = agents_.end(end.outcome.task);
     if (lease) return step(core::TaskEnded{lease, end.outcome});

@@ -251,10 +251,11 @@ class Reader {
     say(EventBody(ResolveSignal{
         SignalId{script_.names.signals.find_or_add(w.take("the name of a signal"))}}));
   }
-  void read_cancel_group(Words& w) {
+  GroupId group(Words& w) {
     const std::string name = w.take("a group");
-    say(EventBody(CancelGroup{known<GroupId>(w, script_.names.groups, "group", name)}));
+    return known<GroupId>(w, script_.names.groups, "group", name);
   }
+  void read_cancel_group(Words& w) { say(EventBody(CancelGroup{group(w)})); }
   void read_utilisation(Words& w) {
     const GpuId id = gpu(w);
     const auto ratio = read_ratio(w.take("a number such as 0.6"));
@@ -289,9 +290,11 @@ class Reader {
     say(EventBody(ModelUnloaded{gpu(w), m, load}));
   }
   void read_show(Words& w) {
-    const std::string what = w.take("`charges` or `tenant`");
+    const std::string kinds = "`charges`, `tenant` or `group`";
+    const std::string what = w.take(kinds);
     if (what == "tenant") return say(ShowTenant{tenant(w)});
-    if (what != "charges") w.fail("expected `charges` or `tenant`, got `" + what + "`");
+    if (what == "group") return say(ShowGroup{group(w)});
+    if (what != "charges") w.fail("expected " + kinds + ", got `" + what + "`");
     script_.shows_charges = true;
   }
   void read_cancel(Words& w) { say(EventBody(Cancel{task(w)})); }

@@ -38,6 +38,9 @@ struct ModelPlan {
 struct Explain {
   TaskNo task;
 };
+struct ShowGroup {
+  GroupId group;
+};
 struct ShowTenant {
   TenantId tenant;
 };
@@ -48,7 +51,7 @@ struct EndTask {
 // Nothing after this instant is played.
 struct Stop {};
 
-using Deed = std::variant<core::EventBody, Explain, ShowTenant, EndTask, Stop>;
+using Deed = std::variant<core::EventBody, Explain, ShowTenant, ShowGroup, EndTask, Stop>;
 
 struct Statement {
   int line = 0;

@@ -12,8 +12,12 @@ namespace {
 
 constexpr int kTimersPerRound = 256;
 constexpr int kRoundsPerTick = 16;
-// Far more than the largest backlog needs: beyond it, decisions undo each other for ever.
-constexpr int kRoundsAtOneInstant = 100'000;
+
+// Far more than the work at hand needs at one instant: beyond it, decisions undo each other for
+// ever.
+std::size_t rounds_bound(const State& state) {
+  return 100'000 + 8 * (state.tasks.live() + state.gpus.size() + state.queues.size());
+}
 
 Time next_instant(const State& state) {
   const auto timer = state.timers.next();
@@ -63,10 +67,10 @@ std::size_t Engine::step(const Event& event, Actions& out) {
   const bool is_tick = std::holds_alternative<Tick>(event.body);
 
   int rounds = 0;
-  int rounds_here = 0;
+  std::size_t rounds_here = 0;
   for (Time due = next_instant(state); due <= event.now; due = next_instant(state)) {
     rounds_here = due <= state.now ? rounds_here + 1 : 0;
-    ASSERT(rounds_here < kRoundsAtOneInstant);
+    ASSERT(rounds_here < rounds_bound(state));
     // A tick may stop early: what is left is due at the next one. Any other event comes after.
     if (is_tick && ++rounds > kRoundsPerTick) break;
     run_round(state, decider, due);

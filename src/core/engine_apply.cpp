@@ -218,6 +218,9 @@ void apply_event(State& state, const Event& event) {
                  [&](const PauseQueue& e) {
                    if (!state.has(e.queue)) return;
                    state.queue(e.queue).paused = e.paused;
+                   // What is paused does not compete.
+                   for (const std::uint32_t flow : state.queue(e.queue).members)
+                     refresh_flow(state, flow);
                    refresh_queue(state, e.queue);
                  },
                  [&](const PauseTenant& e) {
@@ -291,7 +294,10 @@ void apply_action(State& state, const Action& action) {
                  [&](const LoadModel& a) { begin_load(state, a); },
                  [&](const EvictModel& a) { evict(state, a); },
                  [&](const HoldGpu& a) { hold_gpu(state, a.gpu, a.queue); },
-                 [&](const ReleaseHold& a) { release_hold(state, a.gpu); },
+                 [&](const ReleaseHold& a) {
+                   release_hold(state, a.gpu);
+                   wake_declined(state);
+                 },
                  [&](const QueuePassedOver& a) { decline_load(state, a); },
              },
              action);

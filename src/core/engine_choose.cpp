@@ -3,7 +3,8 @@
 //
 //   0 holds that their queues have no use for are released
 //   1 an overdue queue is served: started, loaded, or given a hold
-//   2 the best queue that can start (hot) against the best that needs a load (cold)
+//   2 the best queue that can start (hot) against the best that idle models keep out, and against
+//     the best that needs a load (cold)
 //   3 the batch is built, placed and charged
 #include <algorithm>
 #include <optional>
@@ -16,6 +17,8 @@
 
 namespace berth::core {
 namespace {
+
+constexpr std::size_t kOverdueLookedAt = 64;
 
 using Choice = std::optional<NeedIndex::Best>;
 
@@ -66,12 +69,18 @@ void carry_out(const State& state, const RoomPlan& plan, Actions& out) {
     out.push_back(EvictModel{gpu, model, find_residence(state.gpu(gpu), model)->load});
 }
 
-// Starts the queue's next batch; idle models that cut it short and are worth less go first.
+// Starts the queue's next batch where all of it fits, if anywhere; idle models that cut it short go
+// first where that pays.
 bool start(const State& state, QueueId queue, Actions& out) {
   const Placement placement = place_head(state, queue);
   if (!placement) return false;
   if (placement.gpus.size() == 1) {
-    if (const RoomPlan plan = plan_larger_batch(state, queue, placement.gpus.front())) {
+    const GpuId gpu = placement.gpus.front();
+    if (const GpuId roomier = roomier_gpu(state, queue, gpu)) {
+      out.push_back(build_batch(state, queue, {roomier}));
+      return true;
+    }
+    if (const RoomPlan plan = plan_larger_batch(state, queue, gpu)) {
       carry_out(state, plan, out);
       return true;
     }
@@ -180,8 +189,7 @@ bool hold_for(const State& state, QueueId id, Actions& out) {
 }
 
 bool serve_overdue(const State& state, Actions& out) {
-  // A bounded look: as many as may hold, and one more.
-  std::size_t looks = state.policy.max_holds + std::size_t{1};
+  std::size_t looks = kOverdueLookedAt;
   for (auto it = state.overdue.begin(); it != state.overdue.end() && looks > 0; ++it, --looks) {
     const QueueId queue = it->second;
     if (start(state, queue, out)) return true;

@@ -354,6 +354,50 @@ TEST(StateSnapshot, RecordsThatContradictOneAnotherAreRefused) {
             "state: expected records that agree at byte 0");
 }
 
+// A queue whose only copy is busy is left alone while tenants are charged, but not where the leader
+// decides whether a batch is full: a restored engine would know better than the one that was saved.
+TEST(StateSnapshot, ABusyQueueWithAnIsolatedTenantComesBack) {
+  core::Engine engine;
+  Time now{0};
+  const auto feed = [&](core::EventBody body) {
+    core::Actions actions;
+    engine.step({now, std::move(body)}, actions);
+  };
+  const auto submit = [&](std::uint32_t tenant, std::uint32_t queue, Duration run) {
+    core::TaskSpec spec;
+    spec.tenant = TenantId{tenant};
+    spec.queue = QueueId{queue};
+    spec.vram = Mib{1000};
+    spec.expected_run = run;
+    feed(core::Submit{engine.next_task_no(), spec});
+  };
+  core::TenantSpec isolated;
+  isolated.isolated = true;
+  feed(core::PutTenant{TenantId{0}, {}});
+  feed(core::PutTenant{TenantId{1}, isolated});
+  feed(core::PutTenant{TenantId{2}, {}});
+  feed(core::PutModel{ModelId{0}, {.weights = Mib{4000}, .load_time = minutes(60)}});
+  feed(core::PutQueue{QueueId{0},
+                      {.model = ModelId{0}, .max_batch_size = 4, .max_batch_wait = seconds(100)}});
+  feed(core::PutQueue{QueueId{1}, {}});
+  for (std::uint32_t i = 0; i < 2; ++i)
+    feed(core::PutGpu{GpuId{i}, {.vram = Mib{16'000}}});
+  feed(core::ModelLoaded{GpuId{0}, ModelId{0}, true, Duration{0}, LoadId::none()});
+  for (int i = 0; i < 4; ++i)
+    submit(2, 0, seconds(1000));
+  for (int i = 0; i < 4; ++i)
+    submit(0, 0, seconds(1000));
+  submit(1, 0, seconds(1000));
+  now = Time{seconds(1).ns};
+  submit(2, 1, seconds(1));
+  now = Time{seconds(2).ns};
+  feed(core::LeaseEnded{LeaseId{1}, {}});
+  now = Time{seconds(3).ns};
+  submit(0, 1, seconds(1));  // charged while its other work waits in the busy queue
+  EXPECT_EQ(engine.check_invariants(), std::vector<std::string>{});
+  EXPECT_EQ(refusal(encode_snapshot(engine)), "");
+}
+
 TEST(StateSnapshot, ARecordThatDoesNotComeBackIsRefused) {
   Bench bench;
   bench.set_up();

@@ -44,9 +44,11 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
     return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
   }
-  if (queue.spec.model) {
-    need += state.model(queue.spec.model).spec.weights.value;
+  std::int64_t weights = 0;
+  for (const ModelId model : {queue.spec.model, queue.next_model}) {
+    if (model) weights = std::max(weights, state.model(model).spec.weights.value);
   }
+  need += weights;
   const auto largest = state.usable.last();
   const std::int64_t have = largest ? static_cast<std::int64_t>(*largest >> 32) : 0;
   if (need > have) {

@@ -37,7 +37,7 @@ struct QueueSpec {
   bool adaptive_wait = false;  // max_batch_wait is then an upper bound; see batch_wait.h
   bool refuse_late = false;    // refuse when the predicted start passes the tolerated wait
   std::optional<Milli> max_gpus;
-  Milli min_gpus{0};           // kept free of queues that use more than their minimum
+  Milli min_gpus{0};           // while it uses less, it goes before others of its tier
   Duration batch_base{0};      // a of a + b·n; both zero: the tasks' expected run time counts
   Duration batch_per_task{0};  // b
 

@@ -107,6 +107,17 @@ Placement place_head(const State& state, QueueId queue) {
   return place_task(state, state.tasks.row(state.queue(queue).leader_slot));
 }
 
+GpuId roomier_gpu(const State& state, QueueId id, GpuId gpu) {
+  const Queue& queue = state.queue(id);
+  const TaskRow& head = state.tasks.row(queue.leader_slot);
+  const std::uint32_t tasks = std::min(fellows_of_leader(state, id), queue.spec.max_batch_size);
+  const Mib need{std::int64_t{tasks} * head.vram};
+  if (need <= free_vram(state.gpu(gpu)) || !queue.holds.empty()) return GpuId::none();
+  const FitIndex& fit = queue.spec.model ? state.model(queue.spec.model).fit : state.free_fit;
+  return fit.find(need, Milli{head.share}, state.policy.gpu_load_threshold, state.policy.packing)
+      .value_or(GpuId::none());
+}
+
 Mib largest_need(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const Mib task{state.tasks.row(queue.leader_slot).vram};

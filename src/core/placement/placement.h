@@ -23,6 +23,10 @@ Placement place_head(const State& state, QueueId queue);
 // The same for any pending task, as if it led its queue.
 Placement place_task(const State& state, const TaskRow& task);
 
+// Where the head's GPU would cut the queue's next batch short: a GPU that has room for all of it.
+// None: it is not cut short, or nobody has.
+GpuId roomier_gpu(const State& state, QueueId queue, GpuId gpu);
+
 // The VRAM that the queue's head needs on a GPU that holds nothing yet, weights included.
 Mib largest_need(const State& state, QueueId queue);
 // Whether as many GPUs as the head asks for could take it, were they free.

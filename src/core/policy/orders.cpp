@@ -7,7 +7,7 @@
 // cost_aware      weight / (recent usage + cost) + ageing. Cheap work of light users goes first;
 //                 expensive work can wait as long as its ageing needs to outweigh the score.
 // sticky          the model served last, then the queue with most ready. Fewest model switches;
-//                 small queues wait until they are overdue.
+//                 small queues wait for as long as larger ones have work.
 //
 // In every order tiers come first, and then tenants and queues below what they are guaranteed.
 #include "core/policy/orders.h"
@@ -46,9 +46,7 @@ OrderKey fair_flow_key(const State& state, const Flow& flow, const Head& head) {
 
 // Hot work goes first until its tenant is ahead of the cold one's by the price of the load.
 bool fair_hot_first(const OrderKey& hot, const OrderKey& cold, std::int64_t load_us) {
-  const std::int64_t hot_tier = hot.rank / 2;
-  const std::int64_t cold_tier = cold.rank / 2;
-  if (hot_tier != cold_tier) return hot_tier < cold_tier;
+  if (hot.rank != cold.rank) return hot.rank < cold.rank;
   return hot.value <= saturating_add(cold.value, load_us);
 }
 
@@ -103,7 +101,7 @@ OrderKey sticky_queue_key(const State& state, const Queue& queue, const OrderKey
 }
 
 bool hot_in_its_tier(const OrderKey& hot, const OrderKey& cold, std::int64_t) {
-  return hot.rank / 2 <= cold.rank / 2;
+  return hot.rank <= cold.rank;
 }
 
 constexpr OrderRule kFair{.flow_key = fair_flow_key,

@@ -108,7 +108,8 @@ TEST_F(Orders, StickyStaysWithItsModelThenGoesWhereMostIsReady) {
   EXPECT_LT(queue_key(Order::sticky, 1), queue_key(Order::sticky, 0));
   state_.queues[0].spec.model = state_.queues[1].spec.model = ModelId{3};
   EXPECT_LT(queue_key(Order::sticky, 0), queue_key(Order::sticky, 1));
-  EXPECT_TRUE(rule_for(Order::sticky).hot_first({1, 9, 0, 0}, {0, 0, 0, 0}, 0));
+  EXPECT_TRUE(rule_for(Order::sticky).hot_first({1, 9, 0, 0}, {1, 0, 0, 0}, 0));
+  EXPECT_FALSE(rule_for(Order::sticky).hot_first({1, 9, 0, 0}, {0, 0, 0, 0}, 0));
   EXPECT_FALSE(rule_for(Order::sticky).hot_first({2, 0, 0, 0}, {1, 9, 0, 0}, 0));
 }
 

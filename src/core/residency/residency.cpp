@@ -223,7 +223,7 @@ RoomPlan plan_room(const State& state, QueueId id, bool forced) {
 RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const std::int64_t wanted = std::min(queue.startable, queue.spec.max_batch_size);
+  const std::int64_t wanted = std::min(fellows_of_leader(state, id), queue.spec.max_batch_size);
   const std::int64_t free = free_vram(state.gpu(gpu)).value;
   if (wanted * head.vram <= free) return {};
   const Victims victims =
@@ -272,6 +272,7 @@ void evict(State& state, const EvictModel& eviction) {
   ++state.model(eviction.model).evictions;
   refresh_gpu(state, eviction.gpu);
   refresh_queues_of(state, eviction.model);
+  wake_declined(state);
 }
 
 void finish_load(State& state, const ModelLoaded& loaded) {

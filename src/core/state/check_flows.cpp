@@ -247,8 +247,8 @@ std::vector<DerivedFlow> derive_flows(const State& state) {
     if (derived.head.slot == kNoSlot) continue;
     const Tenant& tenant = state.tenant(flow.tenant);
     const std::int64_t use = tenant.in_use.value + derived.head.share * derived.head.gpus;
-    derived.startable =
-        !tenant.paused && (!tenant.spec.max_gpus || use <= tenant.spec.max_gpus->value);
+    derived.startable = !tenant.paused && !state.queue(flow.queue).paused &&
+                        (!tenant.spec.max_gpus || use <= tenant.spec.max_gpus->value);
   }
   return flows;
 }

@@ -108,7 +108,9 @@ void check_readiness(const State& state, QueueId id, const DerivedQueue& derived
     findings.same(timer, filling ? derived.fills_at : Time::never(), "fill timer of queue ", id);
   }
   const bool is_blocked = queue.ready && queue.bench == Bench::none && !queue.overdue &&
-                          queue.spec.model && no_gpu_takes(state, queue.spec.model);
+                          queue.spec.model && no_gpu_takes(state, queue.spec.model) &&
+                          !queue.spec.max_gpus &&
+                          (queue.startable_isolated == 0 || queue.wait.ns <= 0);
   findings.same(queue.blocked, is_blocked, "whether queue ", id, " is blocked");
 }
 

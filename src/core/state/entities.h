@@ -126,6 +126,7 @@ struct Queue {
   bool ready = false;
   // Ready, but no GPU that holds its model takes anything now: nothing about its flows matters
   // until one does, so charges pass it by and leader and key may be stale (the key a lower bound).
+  // Never where the leader decides on readiness.
   bool blocked = false;
   std::uint32_t wake_at = 0;  // from this many startable on, something else can be done for it
   OrderKey key;               // exact while ready and not blocked

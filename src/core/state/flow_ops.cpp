@@ -65,9 +65,9 @@ std::uint64_t use_key(const Head& head, std::uint32_t flow) {
   return static_cast<std::uint64_t>(head.share) * head.gpus << 32 | flow;
 }
 
-// Whether its tenant may start the flow's head.
+// Whether its tenant may start the flow's head, and anyone anything in its queue.
 bool may_start(const State& state, const Flow& flow) {
-  return flow.head.slot != kNoSlot &&
+  return flow.head.slot != kNoSlot && !state.queue(flow.queue).paused &&
          tenant_allows(state, flow.tenant, Milli{flow.head.share * flow.head.gpus});
 }
 
@@ -219,7 +219,8 @@ void enter_flow(State& state, std::uint32_t slot) {
     const bool leads = state.rule->queue_key(state, queue, key) < queue.key;
     if (!queue.blocked || leads) return refresh_queue(state, row.queue);
   }
-  if (queue.startable >= queue.wake_at || state.rule->key_follows_queue) {
+  const bool was_left_alone = queue.blocked && readiness_follows_leader(queue);
+  if (queue.startable >= queue.wake_at || state.rule->key_follows_queue || was_left_alone) {
     refresh_queue(state, row.queue);
   }
 }

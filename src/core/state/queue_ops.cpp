@@ -54,19 +54,6 @@ void settle_leader(State& state, QueueId id, OrderKey& leader_key) {
   queue.leader_slot = leader == UINT32_MAX ? kNoSlot : head;
 }
 
-// Tasks that may share the leader's batch. A gang runs alone, and an isolated tenant by itself.
-std::uint32_t fellows_of_leader(const State& state, QueueId id) {
-  const Queue& queue = state.queue(id);
-  const Flow& leader = state.flows.flow(queue.leader_flow);
-  if (!leader.isolated) return queue.startable - queue.startable_isolated;
-  std::uint32_t own = 0;
-  for (std::uint8_t tier = 0; tier < kTiers; ++tier) {
-    const std::uint32_t flow = state.flows.find(tier, leader.tenant, id);
-    if (flow != kNoSlot && state.flows.flow(flow).competes) own += state.flows.flow(flow).live;
-  }
-  return own;
-}
-
 bool batch_is_full(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const std::uint32_t size = queue.spec.max_batch_size;
@@ -184,6 +171,22 @@ void watch_copies(State& state, QueueId id) {
 }
 
 }  // namespace
+
+std::uint32_t fellows_of_leader(const State& state, QueueId id) {
+  const Queue& queue = state.queue(id);
+  const Flow& leader = state.flows.flow(queue.leader_flow);
+  if (!leader.isolated) return queue.startable - queue.startable_isolated;
+  std::uint32_t own = 0;
+  for (std::uint8_t tier = 0; tier < kTiers; ++tier) {
+    const std::uint32_t flow = state.flows.find(tier, leader.tenant, id);
+    if (flow != kNoSlot && state.flows.flow(flow).competes) own += state.flows.flow(flow).live;
+  }
+  return own;
+}
+
+bool readiness_follows_leader(const Queue& queue) {
+  return queue.spec.max_gpus.has_value() || (queue.startable_isolated > 0 && queue.wait.ns > 0);
+}
 
 Time oldest_eligible(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
@@ -313,7 +316,7 @@ void refresh_queue(State& state, QueueId id) {
 
   watch_copies(state, id);
   queue.blocked = queue.ready && place.bench == Bench::none && !queue.overdue &&
-                  state.model(queue.spec.model).fit.empty();
+                  state.model(queue.spec.model).fit.empty() && !readiness_follows_leader(queue);
   const bool is_loading = queue.spec.model && state.model(queue.spec.model).loading > 0;
   if (queue.ready && queue.due == Time::never() && !is_loading) {
     state.turn.put(state.turn_positions, id.value, queue.key);

@@ -166,6 +166,14 @@ Time first_end(const State& state, const Gpu& gpu) {
   return first;
 }
 
+// Its keep-alive has passed, at this very instant, and no work waits for it.
+bool has_idled_too_long(const State& state, const Residence& residence) {
+  const Model& model = state.model(residence.model);
+  if (residence.loading || residence.leases > 0 || model.backlog > 0) return false;
+  const Duration idle = state.now - residence.idle_since;
+  return idle.ns > 0 && idle.ns % keep_alive_step(model).ns == 0;
+}
+
 }  // namespace
 
 LoadPlan plan_load(const State& state, QueueId id, bool forced) {
@@ -268,11 +276,13 @@ void begin_load(State& state, const LoadModel& load) {
 }
 
 void evict(State& state, const EvictModel& eviction) {
+  const Residence& residence = *find_residence(state.gpu(eviction.gpu), eviction.model);
+  const bool for_nobody = has_idled_too_long(state, residence);
   remove_residence(state, eviction.gpu, eviction.model);
   ++state.model(eviction.model).evictions;
   refresh_gpu(state, eviction.gpu);
   refresh_queues_of(state, eviction.model);
-  wake_declined(state);
+  if (for_nobody) wake_declined(state);  // else the room is taken at once
 }
 
 void finish_load(State& state, const ModelLoaded& loaded) {
@@ -354,10 +364,7 @@ void consider_copy(State& state, QueueId id) {
 std::vector<ModelId> idle_too_long(const State& state, GpuId id) {
   std::vector<ModelId> models;
   for (const Residence& residence : state.gpu(id).residences) {
-    const Model& model = state.model(residence.model);
-    if (residence.loading || residence.leases > 0 || model.backlog > 0) continue;
-    const Duration idle = state.now - residence.idle_since;
-    if (idle.ns > 0 && idle.ns % keep_alive_step(model).ns == 0) models.push_back(residence.model);
+    if (has_idled_too_long(state, residence)) models.push_back(residence.model);
   }
   return models;
 }

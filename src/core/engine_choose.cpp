@@ -7,6 +7,7 @@
 //     the best that needs a load (cold)
 //   3 the batch is built, placed and charged
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/assert.h"
@@ -26,42 +27,37 @@ void keep_better(Choice& best, const Choice& other) {
   if (other && (!best || other->key < best->key)) best = other;
 }
 
-// The best queue that can start now, with or without a model.
-Choice best_startable(const State& state) {
+// The best of these queues whose head finds room among what the GPUs of the index have.
+Choice best_with_room(const State& state, const std::map<ShapeClass, NeedIndex>& benches,
+                      const FitIndex& fit) {
   Choice best;
-  if (!state.hot.empty()) best = {QueueId{state.hot.top().handle}, state.hot.top().key};
-  for (const auto& [shape, queues] : state.shapes) {
+  for (const auto& [shape, queues] : benches) {
     if (queues.empty()) continue;
     const auto most = shape.gpus == 1
-                          ? state.free_fit.most(Milli{shape.share}, state.policy.gpu_load_threshold)
-                          : state.free_fit.most_for(shape.gpus);
+                          ? fit.most(Milli{shape.share}, state.policy.gpu_load_threshold)
+                          : fit.most_for(shape.gpus);
     if (most) keep_better(best, queues.best(most->value));
+  }
+  return best;
+}
+
+// The best queue that can start now, with or without a model.
+Choice best_startable(const State& state) {
+  Choice best = best_with_room(state, state.shapes, state.free_fit);
+  if (!state.hot.empty()) {
+    keep_better(best, NeedIndex::Best{QueueId{state.hot.top().handle}, state.hot.top().key});
   }
   return best;
 }
 
 // The best queue that needs a load for which some GPU might have room.
 Choice best_cold(const State& state) {
-  Choice best;
-  for (const auto& [shape, queues] : state.cold) {
-    if (queues.empty()) continue;
-    const auto most = state.reclaim_fit.most(Milli{shape.share}, state.policy.gpu_load_threshold);
-    if (most) keep_better(best, queues.best(most->value));
-  }
-  return best;
+  return best_with_room(state, state.cold, state.reclaim_fit);
 }
 
 // The best queue without a model that could start if idle models made room.
 Choice best_kept_out(const State& state) {
-  Choice best;
-  for (const auto& [shape, queues] : state.shapes) {
-    if (queues.empty()) continue;
-    const auto most = shape.gpus == 1 ? state.reclaim_fit.most(Milli{shape.share},
-                                                               state.policy.gpu_load_threshold)
-                                      : state.reclaim_fit.most_for(shape.gpus);
-    if (most) keep_better(best, queues.best(most->value));
-  }
-  return best;
+  return best_with_room(state, state.shapes, state.reclaim_fit);
 }
 
 void carry_out(const State& state, const RoomPlan& plan, Actions& out) {

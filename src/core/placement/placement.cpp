@@ -110,8 +110,7 @@ Placement place_head(const State& state, QueueId queue) {
 GpuId roomier_gpu(const State& state, QueueId id, GpuId gpu) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const std::uint32_t tasks = std::min(fellows_of_leader(state, id), queue.spec.max_batch_size);
-  const Mib need{std::int64_t{tasks} * head.vram};
+  const Mib need{std::int64_t{next_batch_size(state, id)} * head.vram};
   if (need <= free_vram(state.gpu(gpu)) || !queue.holds.empty()) return GpuId::none();
   const FitIndex& fit = queue.spec.model ? state.model(queue.spec.model).fit : state.free_fit;
   return fit.find(need, Milli{head.share}, state.policy.gpu_load_threshold, state.policy.packing)

@@ -205,20 +205,21 @@ LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
 RoomPlan plan_room(const State& state, QueueId id, bool forced) {
   const TaskRow& head = state.tasks.row(state.queue(id).leader_slot);
   const Mib need{head.vram};
-  std::vector<GpuId> gpus;
-  if (head.gpus > 1) {
-    const auto most = state.reclaim_fit.most_for(head.gpus);
-    if (most && *most >= need) gpus = state.reclaim_fit.take_idle(head.gpus, need);
-  } else {
+  RoomPlan plan;
+  if (head.gpus == 1) {
     Best best;
     for (const GpuId gpu : state.reclaim_fit.candidates(
              need, Milli{head.share}, state.policy.gpu_load_threshold, kGpusTried)) {
       best.consider(gpu, false, choose_victims(state, gpu, need, ModelId::none(), forced));
     }
-    if (best.plan) gpus.push_back(best.plan.gpu);
+    for (const ModelId model : best.plan.victims)
+      plan.evictions.push_back({best.plan.gpu, model});
+    if (best.plan) plan.lost = best.lost;
+    return plan;
   }
-  RoomPlan plan;
-  for (const GpuId gpu : gpus) {
+  const auto most = state.reclaim_fit.most_for(head.gpus);
+  if (!most || *most < need) return {};
+  for (const GpuId gpu : state.reclaim_fit.take_idle(head.gpus, need)) {
     const Victims victims = choose_victims(state, gpu, need, ModelId::none(), forced);
     if (!victims.enough) return {};
     plan.lost = plan.lost + victims.value;
@@ -231,7 +232,7 @@ RoomPlan plan_room(const State& state, QueueId id, bool forced) {
 RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const std::int64_t wanted = std::min(fellows_of_leader(state, id), queue.spec.max_batch_size);
+  const std::int64_t wanted = next_batch_size(state, id);
   const std::int64_t free = free_vram(state.gpu(gpu)).value;
   if (wanted * head.vram <= free) return {};
   const Victims victims =

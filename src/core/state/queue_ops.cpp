@@ -184,6 +184,10 @@ std::uint32_t fellows_of_leader(const State& state, QueueId id) {
   return own;
 }
 
+std::uint32_t next_batch_size(const State& state, QueueId id) {
+  return std::min(fellows_of_leader(state, id), state.queue(id).spec.max_batch_size);
+}
+
 bool readiness_follows_leader(const Queue& queue) {
   return queue.spec.max_gpus.has_value() || (queue.startable_isolated > 0 && queue.wait.ns > 0);
 }

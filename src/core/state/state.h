@@ -207,8 +207,10 @@ void clear_copy(State& state, QueueId queue);
 void wake_declined(State& state);
 // Whether a batch may start depends on who leads: then it must always be known.
 bool readiness_follows_leader(const Queue& queue);
-// How many tasks may share the leader's batch. REQUIRES a leader.
+// How many tasks may share the leader's batch, and how many of them it would take. REQUIRE a
+// leader.
 std::uint32_t fellows_of_leader(const State& state, QueueId queue);
+std::uint32_t next_batch_size(const State& state, QueueId queue);
 // The oldest pending task's eligible instant; never when the queue is empty.
 Time oldest_eligible(const State& state, QueueId queue);
 

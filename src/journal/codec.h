@@ -3,7 +3,8 @@
 //   event  = tag (1..127), i64 now, the fields of its body
 //   action = tag (128..255), the fields
 //
-// Both kinds can share a stream: the tag tells them apart, and a zero byte starts neither. What a
+// Both kinds can share a stream: the tag tells them apart, and a zero byte starts neither (group.h
+// uses it). What a
 // field looks like is said in encoding.h; which tags and fields there are, in fields.h. The version
 // stands in the header of the group or snapshot that holds the messages, not in each of them.
 #pragma once

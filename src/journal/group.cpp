@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kPayloadCrcAt = 48;
 constexpr std::size_t kHeaderCrcAt = 52;
+constexpr std::uint8_t kNoteTag = 0;
 
 struct RawHeader {
   std::uint32_t magic = 0;
@@ -75,6 +76,15 @@ void GroupBuilder::add_action(const core::Action& action) {
   encode_action(out_, action);
   hash_.add_bytes(out_.view_from(start));
   ++actions_;
+}
+
+std::size_t GroupBuilder::add_note(ByteView bytes) {
+  ASSERT(bytes.size() <= std::numeric_limits<std::uint32_t>::max());
+  out_.u8(kNoteTag);
+  out_.u32(static_cast<std::uint32_t>(bytes.size()));
+  const std::size_t at = out_.size();
+  out_.bytes(bytes);
+  return at;
 }
 
 Writer GroupBuilder::seal(const Stamp& stamp, Writer reuse) {
@@ -154,16 +164,26 @@ bool GroupCursor::next() {
   }
   const std::size_t start = in_.offset();
   Reader peek = in_;
-  is_event_ = !is_action_tag(peek.u8());
-  if (is_event_) {
-    ++events_;
-    if (!decode_event(in_, event_)) return false;
-  } else {
+  const std::uint8_t tag = peek.u8();
+  if (tag == kNoteTag) {
+    kind_ = Kind::note;
+    in_.u8();
+    note_ = in_.bytes(in_.u32());
+  } else if (is_action_tag(tag)) {
+    kind_ = Kind::action;
     ++actions_;
-    if (!decode_action(in_, action_)) return false;
+    (void)decode_action(in_, action_);
+  } else {
+    kind_ = Kind::event;
+    ++events_;
+    (void)decode_event(in_, event_);
   }
   encoded_ = in_.since(start);
-  return true;
+  return in_.ok();
+}
+
+std::size_t GroupCursor::note_offset() const {
+  return kGroupHeaderSize + in_.offset() - note_.size();
 }
 
 void GroupCursor::check_end() {

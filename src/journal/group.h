@@ -8,7 +8,9 @@
 //          20  u64  seq of the first event  56  payload: events and actions as they took effect
 //
 // The actions that an event led to follow it; those of timers that were due before it precede it,
-// so that recovery applies message after message. Events are numbered through the whole journal:
+// so that recovery applies message after message. Between them stand notes: bytes that the service
+// adds (names, payloads, results), opaque here, not counted and not hashed: a zero byte, u32 size,
+// the bytes. Events are numbered through the whole journal:
 // the next group begins at seq + events. The header has a checksum of its own, so a length is
 // believed only when it is intact, and "too short" is told from "damaged". Magic, format, length
 // and both checksums stay in their places in any format.
@@ -55,7 +57,10 @@ class GroupBuilder {
   void add_event(const core::Event& event);
   void add_action(const core::Action& action);
 
-  bool empty() const { return events_ == 0 && actions_ == 0; }
+  // Returns where in the sealed group the note's bytes begin.
+  std::size_t add_note(ByteView bytes);
+
+  bool empty() const { return out_.size() == kGroupHeaderSize; }
   std::uint32_t events() const { return events_; }
   std::size_t size() const { return out_.size(); }  // bytes so far, header included
 
@@ -104,19 +109,25 @@ std::optional<std::size_t> find_group(ByteView bytes, std::size_t from, std::uin
 // Walks the messages of an intact group, in order:
 //
 //   GroupCursor at(group);
-//   while (at.next()) at.is_event() ? apply(at.event()) : apply(at.action());
+//   while (at.next()) {
+//     switch (at.kind()) { case event: apply(at.event()); … }
+//   }
 //   if (!at.ok()) refuse(at.error());
 //
 // The loop ends early at the first message that is not one, and is not ok() unless the numbers of
 // events and actions are those of the header.
 class GroupCursor {
  public:
+  enum class Kind : std::uint8_t { event, action, note };
+
   explicit GroupCursor(const Group& group);  // `group`'s bytes must outlive the cursor
 
   bool next();
-  bool is_event() const { return is_event_; }
+  Kind kind() const { return kind_; }
   const core::Event& event() const { return event_; }
   const core::Action& action() const { return action_; }
+  ByteView note() const { return note_; }
+  std::size_t note_offset() const;               // in the group, as add_note returned it
   ByteView encoded() const { return encoded_; }  // of the current message, for RunningHash
 
   bool ok() const { return in_.ok(); }
@@ -128,7 +139,8 @@ class GroupCursor {
   GroupHeader header_;
   Reader in_;
   ByteView encoded_;
-  bool is_event_ = false;
+  ByteView note_;
+  Kind kind_ = Kind::event;
   core::Event event_;
   core::Action action_;
   std::uint32_t events_ = 0;

@@ -1,6 +1,8 @@
 // Groups: built and walked, cut anywhere, any bit flipped, found behind damage, hostile payloads.
 #include "journal/group.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -64,7 +66,7 @@ std::vector<Turn> history_of(const Group& group, RunningHash& hash) {
   std::vector<Turn> history;
   GroupCursor at(group);
   while (at.next()) {
-    if (at.is_event()) {
+    if (at.kind() == GroupCursor::Kind::event) {
       history.push_back({at.event(), {}});
     } else {
       history.back().actions.push_back(at.action());
@@ -241,14 +243,40 @@ TEST(GroupCursor, ReadsActionsThatPrecedeTheirEvent) {
   const Writer bytes = builder.seal({.seq = 1, .epoch = 1, .behaviour = 1});
   const ParsedGroup parsed = parse_group(bytes.view());
   GroupCursor at(parsed.group);
-  EXPECT_TRUE(at.next() && !at.is_event());
-  EXPECT_TRUE(at.next() && !at.is_event());
-  EXPECT_TRUE(at.next() && at.is_event());
+  EXPECT_TRUE(at.next() && at.kind() == GroupCursor::Kind::action);
+  EXPECT_TRUE(at.next() && at.kind() == GroupCursor::Kind::action);
+  EXPECT_TRUE(at.next() && at.kind() == GroupCursor::Kind::event);
   EXPECT_FALSE(at.next());
   EXPECT_TRUE(at.ok());
 }
 
 // Right checksums over wrong bytes, as a faulty or hostile writer would make them.
+TEST(GroupCursor, GivesNotesBackWhereTheyStood) {
+  RunningHash hash;
+  GroupBuilder builder(hash);
+  const std::array<std::byte, 3> name = {std::byte{1}, std::byte{0}, std::byte{200}};
+  const std::size_t first = builder.add_note(name);
+  builder.add_event({.now = Time{5}, .body = core::Tick{}});
+  const std::size_t second = builder.add_note({});
+  const std::uint64_t before = hash.value();
+  const Writer sealed = builder.seal({.seq = 7});
+  EXPECT_EQ(hash.value(), before);
+
+  const ParsedGroup parsed = parse_group(sealed.view());
+  ASSERT_EQ(parsed.status, GroupStatus::intact);
+  EXPECT_EQ(parsed.group.header.events, 1U);
+  GroupCursor at(parsed.group);
+  ASSERT_TRUE(at.next() && at.kind() == GroupCursor::Kind::note);
+  EXPECT_TRUE(std::ranges::equal(at.note(), name));
+  EXPECT_EQ(at.note_offset(), first);
+  ASSERT_TRUE(at.next() && at.kind() == GroupCursor::Kind::event);
+  ASSERT_TRUE(at.next() && at.kind() == GroupCursor::Kind::note);
+  EXPECT_TRUE(at.note().empty());
+  EXPECT_EQ(at.note_offset(), second);
+  EXPECT_FALSE(at.next());
+  EXPECT_TRUE(at.ok());
+}
+
 TEST(GroupCursor, NeverStepsOutsideAnyPayload) {
   Random random(10);
   const auto bytes = group_of(random_history(11, 5));

@@ -74,10 +74,16 @@ void check_group(ByteView bytes) {
   journal::GroupBuilder builder(hash);
   journal::GroupCursor at(parsed.group);
   while (at.next()) {
-    if (at.is_event()) {
-      builder.add_event(at.event());
-    } else {
-      builder.add_action(at.action());
+    switch (at.kind()) {
+      case journal::GroupCursor::Kind::event:
+        builder.add_event(at.event());
+        break;
+      case journal::GroupCursor::Kind::action:
+        builder.add_action(at.action());
+        break;
+      case journal::GroupCursor::Kind::note:
+        builder.add_note(at.note());
+        break;
     }
   }
   if (!at.ok()) return check_error(at.error(), parsed.group.payload.size());

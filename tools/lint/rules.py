@@ -12,17 +12,18 @@ LAYERS = {
     "core": {"base"},
     "journal": {"base", "core"},
     "store": {"base", "core", "journal"},
-    "sim": {"base", "core", "journal"},
-    "service": {"base", "core", "journal", "store"},
-    "api": {"base", "core", "journal", "store", "service", "proto"},
-    "exp": {"base", "core", "journal", "sim"},
-    "plan": {"base", "core", "journal", "sim"},
+    "config": {"base", "core"},
+    "sim": {"base", "core", "config", "journal"},
+    "service": {"base", "core", "config", "journal", "store", "proto"},
+    "api": {"base", "core", "config", "journal", "store", "service", "proto"},
+    "exp": {"base", "core", "config", "journal", "sim"},
+    "plan": {"base", "core", "config", "journal", "sim"},
     "agent": {"base", "proto"},
     "client": {"base", "proto"},
     # The shell hosts the commands `sim` and `bench`, so it sees the simulator's side as well.
-    "cli": {"base", "proto", "journal", "sim", "exp", "plan"},
+    "cli": {"base", "config", "proto", "client", "journal", "sim", "exp", "plan"},
     # The composition root.
-    "main": {"base", "core", "journal", "store", "sim", "service", "api", "exp", "plan", "agent",
+    "main": {"base", "core", "config", "journal", "store", "sim", "service", "api", "exp", "plan", "agent",
              "client", "cli", "proto"},
 }
 

@@ -75,6 +75,9 @@ Action judge_failure(const State& state, const TaskRow& row, Failure failure) {
 
 Action judge_loss(const State& state, const TaskRow& row, GpuId gpu) {
   const std::uint64_t subject = gpu ? gpu.value : Reason::kNoSubject;
+  if ((row.retry_on & kLossEndsIt) != 0) {
+    return failed(row, ReasonCode::infrastructure_lost, row.losses + 1, 0, subject);
+  }
   if (row.losses + 1U > state.policy.max_infrastructure_losses) {
     return failed(row, ReasonCode::infrastructure_lost, row.losses + 1,
                   state.policy.max_infrastructure_losses, subject);

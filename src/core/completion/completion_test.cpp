@@ -105,6 +105,18 @@ TEST_F(Completion, ALossCostsNoAttemptUntilThereAreTooMany) {
             failed(ReasonCode::infrastructure_lost, 11, 10, Reason::kNoSubject));
 }
 
+TEST_F(Completion, ATaskThatMayStartOnceEndsWithItsGpu) {
+  TaskSpec spec = task_spec();
+  spec.retry.on = kRetryOnAny | kLossEndsIt;
+  const TaskNo task = world_.submit(spec);
+  world_.feed(GpuLost{GpuId{0}});
+  const auto ended = world_.all<TaskFinished>();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended.front().task, task);
+  EXPECT_EQ(ended.front().state, TaskState::failed);
+  EXPECT_EQ(ended.front().reason.code, ReasonCode::infrastructure_lost);
+}
+
 TEST_F(Completion, ATaskWhoseGpuWasLostGoesBackToItsPlace) {
   const TaskNo first = world_.submit(task_spec());
   const TaskNo second = world_.submit(task_spec());

@@ -91,10 +91,12 @@ constexpr std::uint8_t mask_of(Failure f) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(f));
 }
 inline constexpr std::uint8_t kRetryOnAny = 0x0f;  // infrastructure loss never spends an attempt
+// In a retry mask: a task that started and lost its GPU is not put back (start at most once).
+inline constexpr std::uint8_t kLossEndsIt = 0x80;
 
 struct RetryRule {
   std::uint8_t max_attempts = 1;
-  std::uint8_t on = kRetryOnAny;  // mask of Failure
+  std::uint8_t on = kRetryOnAny;  // mask of Failure, and kLossEndsIt
   Duration backoff{0};            // doubled after each attempt
 
   bool operator==(const RetryRule&) const = default;

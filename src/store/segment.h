@@ -1,0 +1,65 @@
+// Segment: one file of the journal. Its name, its header, and which ones a folder holds.
+//
+//   journal/000000000000000001.bjl       the name is the number, ascending without gaps
+//
+//   offset  0  u32  magic "BJSG"         32  u64  running hash before its first group
+//           4  u32  format               40  u64  actions counted by that hash
+//           8  u64  number               48  u32  reserved, zero (48 to 59)
+//          16  u64  seq of first event   60  u32  CRC32C of the 60 bytes before
+//          24  u64  epoch                64  groups, one after another, then zeros
+//
+// A segment gets its name only when its header is on disk and all before it is durable: a header
+// that is not intact is damage, never a torn write, and a later segment vouches for the earlier.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/running_hash.h"
+#include "store/file.h"
+
+namespace berth::store {
+
+inline constexpr std::size_t kSegmentHeaderSize = 64;
+inline constexpr std::uint32_t kSegmentMagic = 0x47534a42;  // "BJSG"
+inline constexpr std::uint32_t kSegmentFormat = 1;
+
+struct SegmentHeader {
+  std::uint64_t number = 0;
+  std::uint64_t first_seq = 0;
+  std::uint64_t epoch = 0;
+  journal::RunningHash::State hash;  // before its first group
+  bool operator==(const SegmentHeader&) const = default;
+};
+
+struct SegmentInfo {
+  SegmentHeader header;
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;  // of the file, the zeros at its end included
+};
+
+std::filesystem::path segment_path(const std::filesystem::path& folder, std::uint64_t number);
+
+// The numbers of the segments in `folder`, ascending. Other files do not count; a folder that is
+// not there holds none.
+Result<std::vector<std::uint64_t>> segment_numbers(const std::filesystem::path& folder);
+
+struct ParsedSegment {
+  enum class Status : std::uint8_t { intact, unknown_format, damaged } status = Status::damaged;
+  SegmentHeader header;
+  const char* reason = "";  // a few words, when not intact
+};
+ParsedSegment parse_segment_header(journal::ByteView bytes, std::uint64_t number);
+
+// Creates the segment with room for `bytes`, durably.
+Result<File> create_segment(const std::filesystem::path& folder, const SegmentHeader& header,
+                            std::uint64_t bytes);
+
+// Removes whole segments, the oldest first. Refuses to remove the last one.
+Status remove_segments_before(const std::filesystem::path& folder, std::uint64_t segment);
+
+}  // namespace berth::store

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sim/diagnostics.h"
+#include "config/diagnostics.h"
 
 namespace berth::cli {
 namespace {
@@ -13,7 +13,7 @@ std::string unknown_flag(const std::string& name, std::span<const Flag> flags) {
   std::vector<std::string> names = {"--help"};
   for (const Flag& flag : flags)
     names.emplace_back(flag.name);
-  const std::string nearest = sim::nearest_name(name, names);
+  const std::string nearest = config::nearest_name(name, names);
   return "unknown option " + name + (nearest.empty() ? "" : "; did you mean " + nearest + "?");
 }
 

@@ -8,8 +8,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/table.h"
+#include "config/diagnostics.h"
 #include "sim/core_bench.h"
-#include "sim/diagnostics.h"
 #include "sim/json.h"
 
 namespace berth::cli {
@@ -55,7 +55,7 @@ bool read_number(const Arguments& args, std::string_view flag, auto& target, std
   if (!number) {
     bad_usage(console, "bench",
               std::string(flag) + ": expected an integer from " + std::to_string(low) + " to " +
-                  std::to_string(high) + ", found " + sim::quoted(*text));
+                  std::to_string(high) + ", found " + config::quoted(*text));
     return false;
   }
   target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
@@ -145,12 +145,12 @@ int run_bench(Args args, Console& console) {
   if (names.empty()) return bad_usage(console, "bench", "expected the name of a benchmark: core");
   if (names.front() != "core") {
     return bad_usage(console, "bench",
-                     "no benchmark is named " + sim::quoted(names.front()) +
-                         sim::suggestion(names.front(), std::vector<std::string>{"core"}));
+                     "no benchmark is named " + config::quoted(names.front()) +
+                         config::suggestion(names.front(), std::vector<std::string>{"core"}));
   }
   if (names.size() > 1) {
     return bad_usage(console, "bench",
-                     "expected one benchmark, found also " + sim::quoted(names[1]));
+                     "expected one benchmark, found also " + config::quoted(names[1]));
   }
   Outcome outcome;
   sim::CoreBenchOptions& options = outcome.options;

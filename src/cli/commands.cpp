@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "sim/diagnostics.h"
+#include "config/diagnostics.h"
 
 #ifndef BERTH_VERSION
 #define BERTH_VERSION "unknown"
@@ -72,8 +72,8 @@ int run_command_line(Args args, Console& console) {
   const bool is_flag = name.starts_with('-');
   if (is_flag) names = {"--help", "--version"};
   return bad_usage(console, "",
-                   (is_flag ? "unknown option " : "unknown command ") + sim::quoted(name) +
-                       sim::suggestion(name, names));
+                   (is_flag ? "unknown option " : "unknown command ") + config::quoted(name) +
+                       config::suggestion(name, names));
 }
 
 }  // namespace berth::cli

@@ -12,6 +12,8 @@
 #include "cli/output_file.h"
 #include "cli/sim_runs.h"
 #include "cli/sim_summary.h"
+#include "config/diagnostics.h"
+#include "config/sections.h"
 #include "sim/event_log.h"
 #include "sim/scenario_reader.h"
 #include "sim/timeline.h"
@@ -101,10 +103,10 @@ struct Request {
 
 // A position in order_names(), or an error that names the nearest.
 std::optional<core::Order> parse_policy(const std::string& name, std::string& error) {
-  const std::vector<std::string> names = sim::order_names();
+  const std::vector<std::string> names = config::order_names();
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<core::Order>(found - names.begin());
-  error = "no policy is named " + sim::quoted(name) + sim::suggestion(name, names);
+  error = "no policy is named " + config::quoted(name) + config::suggestion(name, names);
   return std::nullopt;
 }
 
@@ -120,11 +122,12 @@ std::optional<Request> read_request(const std::string& command, Args args,
   const std::vector<std::string>& files = arguments->positional();
   if (files.empty()) return refuse("expected the FILE of a scenario");
   if (files.size() > 1) {
-    const std::string subcommand = sim::nearest_name(files[0], std::vector<std::string>{"compare"});
+    const std::string subcommand =
+        config::nearest_name(files[0], std::vector<std::string>{"compare"});
     return refuse(subcommand.empty()
-                      ? "expected one FILE, found also " + sim::quoted(files[1])
-                      : "expected one FILE, found " + sim::quoted(files[0]) +
-                            " before it; did you mean " + sim::quoted(subcommand) + "?");
+                      ? "expected one FILE, found also " + config::quoted(files[1])
+                      : "expected one FILE, found " + config::quoted(files[0]) +
+                            " before it; did you mean " + config::quoted(subcommand) + "?");
   }
 
   Request request{std::move(*arguments), {}};
@@ -132,17 +135,18 @@ std::optional<Request> read_request(const std::string& command, Args args,
     const auto seeds = parse_integer(*text, 1, kMostSeeds);
     if (!seeds) {
       return refuse("--seeds: expected an integer from 1 to " + std::to_string(kMostSeeds) +
-                    ", found " + sim::quoted(*text));
+                    ", found " + config::quoted(*text));
     }
     request.seeds = static_cast<std::uint64_t>(*seeds);
   }
   std::optional<std::int64_t> seed;
   if (const auto text = request.arguments.value("--seed")) {
     seed = parse_integer(*text, 0, INT64_MAX - kMostSeeds);
-    if (!seed) return refuse("--seed: expected an integer from 0 up, found " + sim::quoted(*text));
+    if (!seed)
+      return refuse("--seed: expected an integer from 0 up, found " + config::quoted(*text));
   }
 
-  sim::Diagnostics diagnostics;
+  config::Diagnostics diagnostics;
   const std::vector<std::string> settings = request.arguments.values("--set");
   auto scenario = sim::load_scenario(request.arguments.positional().front(), settings, diagnostics);
   if (!scenario) {
@@ -168,12 +172,12 @@ std::string clash_of_files(const Arguments& arguments) {
   const auto timeline = arguments.value("--timeline");
   const auto events = arguments.value("--events");
   if (timeline && events && is_same_file(*timeline, *events)) {
-    return "--timeline and --events name the same file, " + sim::quoted(*timeline);
+    return "--timeline and --events name the same file, " + config::quoted(*timeline);
   }
   for (const std::string_view flag : {"--timeline", "--events"}) {
     const auto path = arguments.value(flag);
     if (!path || !is_same_file(*path, arguments.positional().front())) continue;
-    return std::string(flag) + " would overwrite the scenario, " + sim::quoted(*path);
+    return std::string(flag) + " would overwrite the scenario, " + config::quoted(*path);
   }
   return {};
 }
@@ -268,14 +272,14 @@ int run_compare(Args args, Console& console) {
       read_request(std::string(kCommand), args, kCompareFlags, console, code);
   if (!request) return code;
 
-  std::vector<std::string> names = sim::order_names();
+  std::vector<std::string> names = config::order_names();
   if (const auto given = request->arguments.value("--policy")) names = split_at_commas(*given);
   std::vector<PolicyRuns> policies;
   for (const std::string& name : names) {
     std::string error;
     if (!parse_policy(name, error)) return bad_usage(console, kCommand, "--policy: " + error);
     if (std::ranges::find(policies, name, &PolicyRuns::policy) != policies.end()) {
-      return bad_usage(console, kCommand, "--policy: " + sim::quoted(name) + " is named twice");
+      return bad_usage(console, kCommand, "--policy: " + config::quoted(name) + " is named twice");
     }
     policies.push_back({name, {}});
   }

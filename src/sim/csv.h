@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/diagnostics.h"
+#include "sim/reading.h"
 
 namespace berth::sim {
 

@@ -104,8 +104,9 @@ void EventLog::on_event(const core::Event& event) {
   std::visit(
       Overloaded{
           [&](const core::SetPolicy& e) {
-            json_.member("order", order_names()[static_cast<std::size_t>(e.spec.order)]);
-            json_.member("packing", packing_names()[static_cast<std::size_t>(e.spec.packing)]);
+            json_.member("order", config::order_names()[static_cast<std::size_t>(e.spec.order)]);
+            json_.member("packing",
+                         config::packing_names()[static_cast<std::size_t>(e.spec.packing)]);
           },
           [&](const core::PutTenant& e) {
             json_.member("tenant", scenario_.tenants.names[e.tenant.value])

@@ -232,7 +232,7 @@ void Recorder::on_gpu_gone(Time at, GpuId gpu) {
 Report Recorder::report() const {
   Report report;
   report.scenario = scenario_.name;
-  report.policy = order_names()[static_cast<std::size_t>(scenario_.policy.order)];
+  report.policy = config::order_names()[static_cast<std::size_t>(scenario_.policy.order)];
   report.seed = seed_;
   report.refusals = by_frequency(refusals_);
   report.failures = by_frequency(failures_);

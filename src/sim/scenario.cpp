@@ -3,12 +3,6 @@
 
 namespace berth::sim {
 
-std::vector<std::string> order_names() {
-  return {"fair", "fifo", "round_robin", "cost_aware", "sticky"};
-}
-
-std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread"}; }
-
 void set_field(core::TaskSpec& spec, std::optional<Duration>& actual_run, Field field,
                std::int64_t value) {
   switch (field) {

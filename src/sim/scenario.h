@@ -15,23 +15,11 @@
 #include <vector>
 
 #include "base/time.h"
+#include "config/sections.h"
 #include "core/model/specs.h"
 #include "sim/draw.h"
 
 namespace berth::sim {
-
-// Names and specs of one noun; the same position in both.
-template <class Spec>
-struct Catalog {
-  std::vector<std::string> names;
-  std::vector<Spec> specs;
-
-  std::size_t size() const { return specs.size(); }
-  void add(std::string name, Spec spec) {
-    names.push_back(std::move(name));
-    specs.push_back(std::move(spec));
-  }
-};
 
 // Names that exist by being used: groups, signals, nodes, kinds of GPU.
 class NameList {
@@ -184,10 +172,10 @@ struct Scenario {
   bool flush_at_end = false;
 
   core::PolicySpec policy;
-  Catalog<core::TenantSpec> tenants;
-  Catalog<Model> models;
-  Catalog<Queue> queues;
-  Catalog<Gpu> gpus;
+  config::Catalog<core::TenantSpec> tenants;
+  config::Catalog<Model> models;
+  config::Catalog<Queue> queues;
+  config::Catalog<Gpu> gpus;
   NameList kinds;
   NameList nodes;
   NameList groups;
@@ -198,9 +186,5 @@ struct Scenario {
   std::vector<ExplicitTask> tasks;
   std::vector<Command> commands;  // sorted by time, then by place in the file
 };
-
-// What `[policy] order` and `packing` may be, in the order of the enums.
-std::vector<std::string> order_names();
-std::vector<std::string> packing_names();
 
 }  // namespace berth::sim

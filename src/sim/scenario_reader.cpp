@@ -1,54 +1,16 @@
 // See scenario_reader.h.
 #include "sim/scenario_reader.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <set>
 #include <utility>
 
-#include "sim/document.h"
-#include "sim/fields.h"
-#include "sim/overrides.h"
+#include "config/overrides.h"
+#include "config/sections.h"
 #include "sim/scenario_sections.h"
 #include "sim/workload_reader.h"
 
 namespace berth::sim {
 namespace {
-
-// A table that may be absent; then an empty one stands for it.
-const Node& table_or_empty(TableReader& root, std::string_view key) {
-  static const Node kEmpty;
-  const Node* node = root.take(key);
-  if (node == nullptr) return kEmpty;
-  if (node->is(Node::Kind::table)) return *node;
-  root.error(key, std::string(key) + ": expected a table [" + std::string(key) + "], found " +
-                      describe(*node));
-  return kEmpty;
-}
-
-// The blocks of [[key]]; their absence is an error when `required`.
-std::vector<const Node*> blocks(TableReader& root, std::string_view key, bool required) {
-  std::vector<const Node*> result;
-  const std::string header = "[[" + root.path_of(key) + "]]";
-  const Node* node = root.take(key);
-  if (node == nullptr) {
-    if (required) {
-      root.error(key, "missing section " + header + ": expected at least one");
-    }
-    return result;
-  }
-  if (!node->is_array_of_tables()) {
-    root.error(key,
-               root.path_of(key) + ": expected " + header + " blocks, found " + describe(*node));
-    return result;
-  }
-  for (const Node& item : node->items)
-    result.push_back(&item);
-  return result;
-}
 
 class ScenarioReader {
  public:
@@ -67,9 +29,10 @@ class ScenarioReader {
     root.boolean("flush_at_end", scenario_.flush_at_end);
 
     // In the order of reference: a section may name what an earlier one declares.
-    TableReader policy(table_or_empty(root, "policy"), "policy", diagnostics_);
-    read_policy(policy, scenario_.policy);
-    TableReader agents(table_or_empty(root, "agents"), "agents", diagnostics_);
+    TableReader policy(root.table("policy"), "policy", diagnostics_);
+    config::read_policy(policy, scenario_.policy);
+    policy.finish();
+    TableReader agents(root.table("agents"), "agents", diagnostics_);
     read_agents(agents, scenario_.agents);
     read_tenants(root);
     read_models(root);
@@ -83,11 +46,12 @@ class ScenarioReader {
  private:
   void read_tenants(TableReader& root) {
     NameBook names("tenant");
-    for (const Node* node : blocks(root, "tenants", false)) {
+    for (const Node* node : root.blocks("tenants")) {
       TableReader table(*node, "tenants", diagnostics_);
       std::string name;
       core::TenantSpec spec;
-      read_tenant(table, name, spec);
+      config::read_tenant(table, name, spec);
+      table.finish();
       names.claim(name, table.origin_of("name"), "tenants.name", diagnostics_);
       scenario_.tenants.add(std::move(name), spec);
     }
@@ -96,7 +60,7 @@ class ScenarioReader {
 
   void read_models(TableReader& root) {
     NameBook names("model");
-    for (const Node* node : blocks(root, "models", false)) {
+    for (const Node* node : root.blocks("models")) {
       TableReader table(*node, "models", diagnostics_);
       std::string name;
       Model model;
@@ -108,7 +72,7 @@ class ScenarioReader {
 
   void read_queues(TableReader& root) {
     NameBook names("queue");
-    for (const Node* node : blocks(root, "queues", true)) {
+    for (const Node* node : root.required_blocks("queues")) {
       TableReader table(*node, "queues", diagnostics_);
       std::string name;
       Queue queue;
@@ -120,8 +84,8 @@ class ScenarioReader {
 
   void read_cluster(TableReader& root) {
     NameBook names("GPU");
-    TableReader cluster(table_or_empty(root, "cluster"), "cluster", diagnostics_);
-    for (const Node* node : blocks(cluster, "gpus", true)) {
+    TableReader cluster(root.table("cluster"), "cluster", diagnostics_);
+    for (const Node* node : cluster.required_blocks("gpus")) {
       TableReader table(*node, "cluster.gpus", diagnostics_);
       read_gpus(table, names, scenario_);
     }
@@ -130,11 +94,11 @@ class ScenarioReader {
 
   void read_workload(TableReader& root) {
     std::uint32_t block = 0;
-    for (const Node* node : blocks(root, "workload", true)) {
+    for (const Node* node : root.required_blocks("workload")) {
       TableReader table(*node, "workload", diagnostics_);
       workload_.read_block(table, block++);
     }
-    for (const Node* node : blocks(root, "at", false)) {
+    for (const Node* node : root.blocks("at")) {
       TableReader table(*node, "at", diagnostics_);
       workload_.read_command(table);
     }
@@ -155,34 +119,6 @@ std::string stem_of(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> read_whole_file(const std::string& path, std::string& error) {
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  const std::unique_ptr<std::FILE, Closer> file(std::fopen(path.c_str(), "rb"));
-  if (!file) {
-    error = std::strerror(errno);
-    return std::nullopt;
-  }
-  constexpr std::size_t kLargest = std::size_t{1} << 30U;
-  std::string text;
-  std::string buffer(1U << 16U, '\0');
-  while (true) {
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get());
-    text.append(buffer, 0, got);
-    if (text.size() > kLargest) {
-      error = "it is larger than 1 GiB";
-      return std::nullopt;
-    }
-    if (got < buffer.size()) break;
-  }
-  if (std::ferror(file.get()) != 0) {
-    error = std::strerror(errno);
-    return std::nullopt;
-  }
-  return text;
-}
-
 std::optional<Scenario> load_scenario(const std::string& path,
                                       std::span<const std::string> settings,
                                       Diagnostics& diagnostics, const ReadFile& read_file) {
@@ -200,7 +136,7 @@ std::optional<Scenario> load_scenario(const std::string& path,
   const std::vector<std::string> keys =
       settings.empty() ? std::vector<std::string>() : known_keys();
   for (const std::string& setting : settings)
-    apply_override(*document, setting, keys, diagnostics);
+    config::apply_override(*document, setting, keys, diagnostics);
 
   Scenario scenario = ScenarioReader(diagnostics, read_file, path).read(*document);
   if (!diagnostics.empty()) return std::nullopt;

@@ -5,29 +5,23 @@
 // docs/guide/scenarios.md; a test compares that page with `known_keys`.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/diagnostics.h"
+#include "config/files.h"
+#include "sim/reading.h"
 #include "sim/scenario.h"
 
 namespace berth::sim {
-
-// The content of a file, or none and the reason in `error`.
-using ReadFile =
-    std::function<std::optional<std::string>(const std::string& path, std::string& error)>;
-
-std::optional<std::string> read_whole_file(const std::string& path, std::string& error);
 
 // `path` is read by `read_file`, and so is a CSV it names, relative to the scenario's folder.
 std::optional<Scenario> load_scenario(const std::string& path,
                                       std::span<const std::string> settings,
                                       Diagnostics& diagnostics,
-                                      const ReadFile& read_file = read_whole_file);
+                                      const ReadFile& read_file = config::read_whole_file);
 
 // Every key the reader asks for: "seed", "queues.max_batch_size", "workload.steps.id", …
 std::vector<std::string> known_keys();

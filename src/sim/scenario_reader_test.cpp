@@ -200,7 +200,7 @@ drain_gpu = "gpu"
 TEST(ScenarioReader, TheGuideNamesEveryKey) {
   std::string error;
   const std::string path = std::string(BERTH_SOURCE_DIR) + "/docs/guide/scenarios.md";
-  const std::optional<std::string> guide = read_whole_file(path, error);
+  const std::optional<std::string> guide = config::read_whole_file(path, error);
   ASSERT_TRUE(guide) << error;
   const std::vector<std::string> keys = known_keys();
   EXPECT_GT(keys.size(), 150U);

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::int64_t kBillion = 1'000'000'000;
 constexpr std::int64_t kMostGpus = core::kGpusMax;
-constexpr NumberType kGpuAmount = thousandths(0, kMostGpus * 1000);
 
 std::string lower(std::string text) {
   for (char& c : text)
@@ -21,13 +20,6 @@ std::string lower(std::string text) {
 
 // The whole of `total` that may be promised.
 Mib usable(Mib total, Milli part) { return {total.value * part.value / 1000}; }
-
-void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,
-                      std::int64_t tasks) {
-  if (!table.has_number(key) || per_task.ns <= (kLongestRun - base.ns) / tasks) return;
-  table.error(key, table.path_of(key) + ": a batch of " + std::to_string(tasks) +
-                       " tasks would take more than " + duration_text(kLongestRun));
-}
 
 void check_resident(TableReader& table, const Scenario& scenario, const Gpu& gpu) {
   Mib weights{0};
@@ -50,40 +42,6 @@ void check_resident(TableReader& table, const Scenario& scenario, const Gpu& gpu
 }
 
 }  // namespace
-
-void NameBook::claim(const std::string& name, Origin at, std::string_view path,
-                     Diagnostics& diagnostics) {
-  if (name.empty()) return;
-  const auto [entry, fresh] = taken_.emplace(name, at);
-  if (fresh) return;
-  diagnostics.error(at, std::string(path) + ": " + quoted(name) + " is already the name of " +
-                            with_article(noun_) + ", at " + diagnostics.place(entry->second));
-}
-
-void read_policy(TableReader& table, core::PolicySpec& policy) {
-  std::size_t choice = 0;
-  if (table.choice("order", order_names(), choice)) {
-    policy.order = static_cast<core::Order>(choice);
-  }
-  if (table.choice("packing", packing_names(), choice)) {
-    policy.packing = static_cast<core::Packing>(choice);
-  }
-  table.number("gpu_load_threshold", policy.gpu_load_threshold, thousandths(1, 1000));
-  table.number("vram_usable", policy.vram_usable, thousandths(10, 1000));
-  table.number("age_step", policy.age_step, durations(0, core::kAgeStepMax.ns));
-  table.number("patience", policy.patience, durations());
-  table.number("tier_patience", policy.tier_patience, durations());
-  table.number("max_holds", policy.max_holds, integers(0, core::kHoldsMax));
-  table.number("starts_per_step", policy.starts_per_step, integers(1, core::kStartsPerStepMax));
-  table.number("max_live_tasks", policy.max_live_tasks, integers(1, core::kLiveTasksMax));
-  table.number("live_reserve", policy.live_reserve, thousandths(0, 1000));
-  table.number("aging_factor", policy.aging_factor, thousandths(0, core::kAgingFactorMax));
-  table.number("usage_window", policy.usage_window, durations(kBillion));
-  table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
-  table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
-               integers(0, core::kFailuresMax));
-  table.finish();
-}
 
 void read_agents(TableReader& table, AgentSpec& agents) {
   table.fraction("jitter", agents.jitter, 0.99);
@@ -111,59 +69,19 @@ void read_agents(TableReader& table, AgentSpec& agents) {
   table.finish();
 }
 
-void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {
-  table.required_name("name", name);
-  table.number("weight", tenant.weight, thousandths(core::kWeightMin, core::kWeightMax));
-  table.number("max_queue_size", tenant.max_queue_size, integers(0, kBillion));
-  table.number("token_bucket_size", tenant.token_bucket_size, integers(1, core::kTokensMax));
-  table.number("token_refill_rate", tenant.token_refill_rate, integers(0, core::kTokensMax));
-  table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
-  table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
-  table.number("max_gpus", tenant.max_gpus, kGpuAmount);
-  table.boolean("isolated", tenant.isolated);
-  if (tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
-    table.error("max_gpus", "tenants.max_gpus: expected at least guaranteed_gpus");
-  }
-  table.finish();
-}
-
 void read_model(TableReader& table, std::string& name, Model& model) {
-  table.required_name("name", name);
-  table.required_number("weights", model.spec.weights, vram_amounts());
-  table.number("vram_per_task", model.spec.vram_per_task, vram_amounts());
-  table.number("load_time", model.spec.load_time, durations());
-  table.number("keep_alive", model.spec.keep_alive, durations());
+  config::read_model(table, name, model.spec);
   table.number("actual_load_time", model.actual_load_time, durations());
   table.finish();
 }
 
 void read_queue(TableReader& table, const Scenario& scenario, std::string& name, Queue& queue) {
-  table.required_name("name", name);
-  std::size_t model = 0;
-  if (table.reference("model", "model", scenario.models.names, model)) {
-    queue.spec.model.value = static_cast<std::uint32_t>(model);
-  }
-  table.number("max_batch_size", queue.spec.max_batch_size, integers(1, core::kBatchSizeMax));
-  table.number("max_batch_wait", queue.spec.max_batch_wait, durations());
-  table.boolean("adaptive", queue.spec.adaptive_wait);
-  table.boolean("refuse_late", queue.spec.refuse_late);
-  table.number("max_gpus", queue.spec.max_gpus, kGpuAmount);
-  table.number("min_gpus", queue.spec.min_gpus, kGpuAmount);
+  config::read_queue(table, scenario.models.names, name, queue.spec);
   constexpr NumberType kRun = durations(0, kLongestRun);
-  table.number("batch_base", queue.spec.batch_base, kRun);
-  table.number("batch_per_task", queue.spec.batch_per_task, kRun);
   table.number("actual_batch_base", queue.actual_batch_base, kRun);
   table.number("actual_batch_per_task", queue.actual_batch_per_task, kRun);
-  check_batch_time(table, "batch_per_task", queue.spec.batch_base, queue.spec.batch_per_task,
-                   queue.spec.max_batch_size);
-  check_batch_time(table, "actual_batch_per_task", queue.batch_base(), queue.batch_per_task(),
-                   queue.spec.max_batch_size);
-  if (queue.spec.max_gpus && *queue.spec.max_gpus < queue.spec.min_gpus) {
-    table.error("max_gpus", "queues.max_gpus: expected at least min_gpus");
-  }
-  if (const char* expected = core::flaw_in(queue.spec); expected != nullptr) {
-    table.error("batch_per_task", "queues.batch_per_task: expected " + std::string(expected));
-  }
+  config::check_batch_time(table, "actual_batch_per_task", queue.batch_base(),
+                           queue.batch_per_task(), queue.spec.max_batch_size);
   table.finish();
 }
 

@@ -4,7 +4,7 @@
 // times, ids and dependencies are not fields of this kind; the workload's reader knows them.
 #pragma once
 
-#include "sim/fields.h"
+#include "sim/reading.h"
 #include "sim/scenario.h"
 
 namespace berth::sim {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/fields.h"
+#include "sim/reading.h"
 #include "sim/scenario.h"
 #include "sim/scenario_reader.h"
 

@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "config/diagnostics.h"
+#include "config/files.h"
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
 #include "tests/fuzz/check.h"
@@ -51,11 +53,11 @@ void run(const sim::Scenario& scenario) {
   check(broken.empty(), "invariants hold: " + (broken.empty() ? "" : broken[0]));
 }
 
-void check_diagnostics(const sim::Diagnostics& diagnostics, std::string_view text) {
+void check_diagnostics(const config::Diagnostics& diagnostics, std::string_view text) {
   check(!diagnostics.empty(), "a refusal says why");
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
-  for (const sim::Diagnostic& diagnostic : diagnostics.sorted()) {
-    const sim::Origin at = diagnostic.at;
+  for (const config::Diagnostic& diagnostic : diagnostics.sorted()) {
+    const config::Origin at = diagnostic.at;
     const bool of_the_whole = at.line == 0 && at.column == 0;
     check(of_the_whole || (at.line >= 1 && at.column >= 1 && at.line <= lines),
           "a diagnostic names its place: " + diagnostic.message);
@@ -73,14 +75,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr std::string_view kMark = "\n#csv\n";
   const std::string text(reinterpret_cast<const char*>(data), size);
   const std::size_t mark = text.find(kMark);
-  const sim::ReadFile read_file = [&](const std::string& path,
-                                      std::string& error) -> std::optional<std::string> {
+  const config::ReadFile read_file = [&](const std::string& path,
+                                         std::string& error) -> std::optional<std::string> {
     if (path == "fuzz.toml") return text.substr(0, mark);
     if (mark != std::string::npos) return text.substr(mark + kMark.size());
     error = "no such file";
     return std::nullopt;
   };
-  sim::Diagnostics diagnostics;
+  config::Diagnostics diagnostics;
   const auto scenario = sim::load_scenario("fuzz.toml", {}, diagnostics, read_file);
   if (!scenario) {
     fuzz::check_diagnostics(diagnostics, text);

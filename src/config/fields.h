@@ -15,12 +15,12 @@
 
 #include "base/time.h"
 #include "base/units.h"
+#include "config/diagnostics.h"
+#include "config/document.h"
+#include "config/quantity.h"
 #include "core/model/ranges.h"
-#include "sim/diagnostics.h"
-#include "sim/document.h"
-#include "sim/quantity.h"
 
-namespace berth::sim {
+namespace berth::config {
 
 // What a number must be. Decimal: a plain number times `scale`, as are low and high.
 struct NumberType {
@@ -98,6 +98,13 @@ class TableReader {
   // The same for one name or a list of names.
   bool references(std::string_view key, std::string_view noun, std::span<const std::string> names,
                   std::vector<std::size_t>& out);
+  // The table of a [key]; an empty one if it is absent.
+  const Node& table(std::string_view key);
+  // The blocks of [[key]].
+  std::vector<const Node*> blocks(std::string_view key);
+  // The same, and their absence is an error.
+  std::vector<const Node*> required_blocks(std::string_view key);
+
   // One string or a list of strings.
   bool texts(std::string_view key, std::vector<Node>& out);
 
@@ -157,4 +164,4 @@ class TableReader {
 // "task" -> "a task"; "id" -> "an id".
 std::string with_article(std::string_view noun);
 
-}  // namespace berth::sim
+}  // namespace berth::config

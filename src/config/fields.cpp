@@ -1,12 +1,12 @@
 // See fields.h.
-#include "sim/fields.h"
+#include "config/fields.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
 constexpr std::size_t kLongestName = 200;
@@ -246,6 +246,33 @@ bool TableReader::texts(std::string_view key, std::vector<Node>& out) {
   return all;
 }
 
+const Node& TableReader::table(std::string_view key) {
+  static const Node kEmpty;
+  const Node* node = take(key);
+  if (node == nullptr) return kEmpty;
+  if (node->is(Node::Kind::table)) return *node;
+  expected(key, *node, "a table [" + path_of(key) + "]");
+  return kEmpty;
+}
+
+std::vector<const Node*> TableReader::blocks(std::string_view key) {
+  std::vector<const Node*> result;
+  const Node* node = take(key);
+  if (node == nullptr) return result;
+  if (!node->is_array_of_tables()) {
+    expected(key, *node, "[[" + path_of(key) + "]] blocks");
+    return result;
+  }
+  for (const Node& item : node->items)
+    result.push_back(&item);
+  return result;
+}
+
+std::vector<const Node*> TableReader::required_blocks(std::string_view key) {
+  if (!has(key)) error(key, "missing section [[" + path_of(key) + "]]: expected at least one");
+  return blocks(key);
+}
+
 NumberNode TableReader::take_number(std::string_view key, const NumberType& type) {
   NumberNode found{take(key), 0};
   if (!has_unit(type)) return found;
@@ -322,4 +349,4 @@ void TableReader::finish() {
   }
 }
 
-}  // namespace berth::sim
+}  // namespace berth::config

@@ -1,5 +1,5 @@
 // See overrides.h.
-#include "sim/overrides.h"
+#include "config/overrides.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/quantity.h"
+#include "config/quantity.h"
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
 struct Segment {
@@ -177,4 +177,4 @@ void apply_override(Node& document, std::string_view setting,
   setter.set(document, *path);
 }
 
-}  // namespace berth::sim
+}  // namespace berth::config

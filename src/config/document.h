@@ -1,7 +1,7 @@
 // Document: a TOML text as a small tree whose every key and value knows where it was written.
 //
 // It stands between toml++ and the readers, so that values from the file, from `--set` and from the
-// cells of a CSV are read, checked and reported by the same code. It knows no key of a scenario.
+// cells of a CSV are read, checked and reported by the same code. It knows no key.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/diagnostics.h"
+#include "config/diagnostics.h"
 
-namespace berth::sim {
+namespace berth::config {
 
 struct Entry;
 
@@ -57,4 +57,4 @@ std::optional<Node> parse_document(std::string_view text, std::uint32_t source,
 // that `--set policy.order=fifo` needs no quotes.
 Node parse_value(std::string_view text, Origin at);
 
-}  // namespace berth::sim
+}  // namespace berth::config

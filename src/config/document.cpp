@@ -1,5 +1,5 @@
 // See document.h. The only file that includes toml++.
-#include "sim/document.h"
+#include "config/document.h"
 
 #include <algorithm>
 #include <cctype>
@@ -25,10 +25,10 @@ constexpr void toml_assert(bool holds) {
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
-// Scenarios nest four deep; what nests deeper is an attack on the stack, not an input.
+// Our documents nest four deep; what nests deeper is an attack on the stack, not an input.
 constexpr int kDeepest = 32;
 
 Origin origin_of(const toml::source_region& region, std::uint32_t source) {
@@ -228,4 +228,4 @@ Node parse_value(std::string_view text, Origin at) {
   return node;
 }
 
-}  // namespace berth::sim
+}  // namespace berth::config

@@ -1,11 +1,11 @@
 // See quantity.h.
-#include "sim/quantity.h"
+#include "config/quantity.h"
 
 #include <array>
 #include <cmath>
 #include <cstdlib>
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
 __extension__ using Wide = __int128;
@@ -169,4 +169,4 @@ std::string vram_text(std::int64_t mib) {
   return std::to_string(mib) + "MB";
 }
 
-}  // namespace berth::sim
+}  // namespace berth::config

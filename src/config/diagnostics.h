@@ -2,7 +2,7 @@
 //
 // A source is a file or one `--set` of the command line; an Origin is a place in it. Readers report
 // every error they find and go on, so that one run shows them all, in the order of the input. The
-// collector knows nothing of TOML or of scenarios.
+// collector knows nothing of TOML or of any key.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace berth::sim {
+namespace berth::config {
 
 // A place in a source. Line 0: the source as a whole.
 struct Origin {
@@ -81,4 +81,4 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 // The text in quotes, control characters escaped, cut after 60 characters.
 std::string quoted(std::string_view text);
 
-}  // namespace berth::sim
+}  // namespace berth::config

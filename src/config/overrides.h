@@ -11,15 +11,15 @@
 #include <string>
 #include <string_view>
 
-#include "sim/diagnostics.h"
-#include "sim/document.h"
+#include "config/diagnostics.h"
+#include "config/document.h"
 
-namespace berth::sim {
+namespace berth::config {
 
-// Applies one "path=value"; what cannot be applied is reported. `known_keys` are those of a
-// scenario, with dots between: they tell a table inside a block (`workload.retry`) from the name of
-// a block that does not exist.
+// Applies one "path=value"; what cannot be applied is reported. `known_keys` are those of
+// the document, with dots between: they tell a table inside a block (`workload.retry`) from the
+// name of a block that does not exist.
 void apply_override(Node& document, std::string_view setting,
                     std::span<const std::string> known_keys, Diagnostics& diagnostics);
 
-}  // namespace berth::sim
+}  // namespace berth::config

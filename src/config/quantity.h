@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::sim {
+namespace berth::config {
 
 enum class Unit : std::uint8_t { time, vram };
 
@@ -44,4 +44,4 @@ std::string_view without_unit_suffix(std::string_view key);
 std::string duration_text(std::int64_t ns);
 std::string vram_text(std::int64_t mib);
 
-}  // namespace berth::sim
+}  // namespace berth::config

@@ -1,10 +1,10 @@
 // See diagnostics.h.
-#include "sim/diagnostics.h"
+#include "config/diagnostics.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
 std::string_view line_of(std::string_view text, std::uint32_t number) {
@@ -146,4 +146,4 @@ std::string quoted(std::string_view text) {
   return result + (length < text.size() ? "…\"" : "\"");
 }
 
-}  // namespace berth::sim
+}  // namespace berth::config

@@ -1,9 +1,9 @@
 // Quantities: what people write is taken exactly, or refused with the reason.
-#include "sim/quantity.h"
+#include "config/quantity.h"
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::config {
 namespace {
 
 std::int64_t ns(std::string_view text) {
@@ -85,4 +85,4 @@ TEST(Quantity, TextIsTheShortestExactSpelling) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::config

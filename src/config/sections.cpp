@@ -1,0 +1,109 @@
+// See sections.h.
+#include "config/sections.h"
+
+#include "core/model/ranges.h"
+
+namespace berth::config {
+namespace {
+
+constexpr std::int64_t kBillion = 1'000'000'000;
+constexpr NumberType kGpuAmount = thousandths(0, core::kGpusMax * 1000);
+
+}  // namespace
+
+std::vector<std::string> order_names() {
+  return {"fair", "fifo", "round_robin", "cost_aware", "sticky"};
+}
+
+std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread"}; }
+
+void NameBook::claim(const std::string& name, Origin at, std::string_view path,
+                     Diagnostics& diagnostics) {
+  if (name.empty()) return;
+  const auto [entry, fresh] = taken_.emplace(name, at);
+  if (fresh) return;
+  diagnostics.error(at, std::string(path) + ": " + quoted(name) + " is already the name of " +
+                            with_article(noun_) + ", at " + diagnostics.place(entry->second));
+}
+
+void read_policy(TableReader& table, core::PolicySpec& policy) {
+  std::size_t choice = 0;
+  if (table.choice("order", order_names(), choice)) {
+    policy.order = static_cast<core::Order>(choice);
+  }
+  if (table.choice("packing", packing_names(), choice)) {
+    policy.packing = static_cast<core::Packing>(choice);
+  }
+  table.number("gpu_load_threshold", policy.gpu_load_threshold, thousandths(1, 1000));
+  table.number("vram_usable", policy.vram_usable, thousandths(10, 1000));
+  table.number("age_step", policy.age_step, durations(0, core::kAgeStepMax.ns));
+  table.number("patience", policy.patience, durations());
+  table.number("tier_patience", policy.tier_patience, durations());
+  table.number("max_holds", policy.max_holds, integers(0, core::kHoldsMax));
+  table.number("starts_per_step", policy.starts_per_step, integers(1, core::kStartsPerStepMax));
+  table.number("max_live_tasks", policy.max_live_tasks, integers(1, core::kLiveTasksMax));
+  table.number("live_reserve", policy.live_reserve, thousandths(0, 1000));
+  table.number("aging_factor", policy.aging_factor, thousandths(0, core::kAgingFactorMax));
+  table.number("usage_window", policy.usage_window, durations(kBillion));
+  table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
+  table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
+               integers(0, core::kFailuresMax));
+}
+
+void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {
+  table.required_name("name", name);
+  table.number("weight", tenant.weight, thousandths(core::kWeightMin, core::kWeightMax));
+  table.number("max_queue_size", tenant.max_queue_size, integers(0, kBillion));
+  table.number("token_bucket_size", tenant.token_bucket_size, integers(1, core::kTokensMax));
+  table.number("token_refill_rate", tenant.token_refill_rate, integers(0, core::kTokensMax));
+  table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
+  table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
+  table.number("max_gpus", tenant.max_gpus, kGpuAmount);
+  table.boolean("isolated", tenant.isolated);
+  if (tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
+    table.error("max_gpus", "tenants.max_gpus: expected at least guaranteed_gpus");
+  }
+}
+
+void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,
+                      std::int64_t tasks) {
+  if (!table.has_number(key) || per_task.ns <= (kLongestRun - base.ns) / tasks) return;
+  table.error(key, table.path_of(key) + ": a batch of " + std::to_string(tasks) +
+                       " tasks would take more than " + duration_text(kLongestRun));
+}
+
+void read_model(TableReader& table, std::string& name, core::ModelSpec& model) {
+  table.required_name("name", name);
+  table.required_number("weights", model.weights, vram_amounts());
+  table.number("vram_per_task", model.vram_per_task, vram_amounts());
+  table.number("load_time", model.load_time, durations());
+  table.number("keep_alive", model.keep_alive, durations());
+}
+
+void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
+                core::QueueSpec& queue) {
+  table.required_name("name", name);
+  std::size_t model = 0;
+  if (table.reference("model", "model", models, model)) {
+    queue.model.value = static_cast<std::uint32_t>(model);
+  }
+  table.number("max_batch_size", queue.max_batch_size, integers(1, core::kBatchSizeMax));
+  table.number("max_batch_wait", queue.max_batch_wait, durations());
+  table.boolean("adaptive", queue.adaptive_wait);
+  table.boolean("refuse_late", queue.refuse_late);
+  table.number("max_gpus", queue.max_gpus, kGpuAmount);
+  table.number("min_gpus", queue.min_gpus, kGpuAmount);
+  constexpr NumberType kRun = durations(0, kLongestRun);
+  table.number("batch_base", queue.batch_base, kRun);
+  table.number("batch_per_task", queue.batch_per_task, kRun);
+  check_batch_time(table, "batch_per_task", queue.batch_base, queue.batch_per_task,
+                   queue.max_batch_size);
+  if (queue.max_gpus && *queue.max_gpus < queue.min_gpus) {
+    table.error("max_gpus", "queues.max_gpus: expected at least min_gpus");
+  }
+  if (const char* expected = core::flaw_in(queue); expected != nullptr) {
+    table.error("batch_per_task", "queues.batch_per_task: expected " + std::string(expected));
+  }
+}
+
+}  // namespace berth::config

@@ -7,13 +7,14 @@
 
 #include <compare>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace berth::config {
+
+struct Notes;
 
 // A place in a source. Line 0: the source as a whole.
 struct Origin {
@@ -46,9 +47,9 @@ class Diagnostics {
   // "file:line:column", or the source's name alone.
   std::string place(Origin at) const;
 
-  // From now on every key that a reader asks for is also noted in `keys`.
-  void note_keys(std::set<std::string>* keys) { keys_ = keys; }
-  std::set<std::string>* noted_keys() { return keys_; }
+  // From now on the readers also note what they ask for; null: they do not.
+  void note_in(Notes* notes) { notes_ = notes; }
+  Notes* notes() { return notes_; }
 
   // Sorted by position, without repetitions.
   std::vector<Diagnostic> sorted() const;
@@ -65,7 +66,7 @@ class Diagnostics {
   std::vector<Source> sources_;
   std::vector<Diagnostic> kept_;
   std::size_t count_ = 0;
-  std::set<std::string>* keys_ = nullptr;
+  Notes* notes_ = nullptr;
 };
 
 // Insertions, deletions, substitutions and swaps of neighbours that turn one into the other.

@@ -211,6 +211,21 @@ std::string describe(const Node& node) {
   return "something else";
 }
 
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(c));
+      result += escape;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
 std::optional<Node> parse_document(std::string_view text, std::uint32_t source,
                                    Diagnostics& diagnostics) {
   Parsed parsed = parse(text, source);

@@ -49,6 +49,9 @@ struct Entry {
 // `the string "x"`, `the integer 3`, `a table`: for messages.
 std::string describe(const Node& node);
 
+// The text as a TOML string, in quotes.
+std::string toml_string(std::string_view text);
+
 // Parses a whole TOML text. A syntax error is reported and gives none.
 std::optional<Node> parse_document(std::string_view text, std::uint32_t source,
                                    Diagnostics& diagnostics);

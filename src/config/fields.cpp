@@ -6,17 +6,20 @@
 #include <cstdio>
 #include <utility>
 
+#include "config/notes.h"
+
 namespace berth::config {
 namespace {
 
 constexpr std::size_t kLongestName = 200;
 
 Unit unit_of(const NumberType& type) {
+  if (type.kind == NumberType::Kind::bytes) return Unit::bytes;
   return type.kind == NumberType::Kind::time ? Unit::time : Unit::vram;
 }
 
 bool has_unit(const NumberType& type) {
-  return type.kind == NumberType::Kind::time || type.kind == NumberType::Kind::vram;
+  return type.kind != NumberType::Kind::integer && type.kind != NumberType::Kind::decimal;
 }
 
 std::string decimal_text(std::int64_t value, std::int64_t scale) {
@@ -26,12 +29,41 @@ std::string decimal_text(std::int64_t value, std::int64_t scale) {
   return buffer;
 }
 
-std::string unit_list(Unit unit) {
-  return unit == Unit::time ? "ns, us, ms, s, min, h or d" : "MB, GB or TB";
+// How messages speak of a unit.
+struct UnitWords {
+  std::string all;
+  std::string example;
+  std::string example_suffix;
+};
+
+UnitWords words_of(Unit unit) {
+  switch (unit) {
+    case Unit::time:
+      return {"ns, us, ms, s, min, h or d", "ms", "_ms"};
+    case Unit::vram:
+      return {"MB, GB or TB", "GB", "_gb"};
+    case Unit::bytes:
+      break;
+  }
+  return {"B, KiB, MiB or GiB", "MiB", "_mb"};
 }
 
-std::string example_suffix(Unit unit) { return unit == Unit::time ? "_ms" : "_gb"; }
-std::string example_unit(Unit unit) { return unit == Unit::time ? "ms" : "GB"; }
+// The number as TOML, with its unit.
+std::string toml_of(std::int64_t value, const NumberType& type) {
+  switch (type.kind) {
+    case NumberType::Kind::integer:
+      return std::to_string(value);
+    case NumberType::Kind::decimal:
+      return decimal_text(value, type.scale);
+    case NumberType::Kind::time:
+      return "\"" + duration_text(value) + "\"";
+    case NumberType::Kind::vram:
+      return "\"" + vram_text(value) + "\"";
+    case NumberType::Kind::bytes:
+      return "\"" + bytes_text(value) + "\"";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -48,6 +80,9 @@ std::string expectation(const NumberType& type) {
     case NumberType::Kind::vram:
       return "an amount of VRAM such as \"8GB\", from " + vram_text(type.low) + " to " +
              vram_text(type.high);
+    case NumberType::Kind::bytes:
+      return "a size such as \"64MiB\", from " + bytes_text(type.low) + " to " +
+             bytes_text(type.high);
   }
   return "a number";
 }
@@ -57,8 +92,9 @@ std::string with_article(std::string_view noun) {
   return (vowel ? "an " : "a ") + std::string(noun);
 }
 
-TableReader::TableReader(const Node& table, std::string path, Diagnostics& diagnostics)
-    : table_(table), path_(std::move(path)), diagnostics_(diagnostics) {}
+TableReader::TableReader(const Node& table, std::string path, Diagnostics& diagnostics,
+                         std::string block)
+    : table_(table), path_(std::move(path)), block_(std::move(block)), diagnostics_(diagnostics) {}
 
 std::string TableReader::path_of(std::string_view key) const {
   return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
@@ -66,7 +102,7 @@ std::string TableReader::path_of(std::string_view key) const {
 
 const Node* TableReader::take(std::string_view key) {
   if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
-  if (diagnostics_.noted_keys() != nullptr) diagnostics_.noted_keys()->insert(path_of(key));
+  if (diagnostics_.notes() != nullptr) diagnostics_.notes()->keys.insert(path_of(key));
   return table_.find(key);
 }
 
@@ -100,19 +136,37 @@ void TableReader::expected(std::string_view key, const Node& found, std::string_
                                    describe(found) + std::string(hint));
 }
 
+void TableReader::note(std::string_view key, const Node* found, std::string value) {
+  if (diagnostics_.notes() == nullptr) return;
+  std::optional<Origin> at;
+  if (found != nullptr) at = found->at;
+  diagnostics_.notes()->values.push_back({path_, block_, std::string(key), std::move(value), at});
+}
+
+void TableReader::note_number(std::string_view key, const Node* found,
+                              std::optional<std::int64_t> value, const NumberType& type) {
+  if (diagnostics_.notes() == nullptr) return;
+  if (!value) return note(key, found, "");
+  for (const UnitName& unit :
+       has_unit(type) ? units_of(unit_of(type)) : std::span<const UnitName>()) {
+    if (type.shown_with.empty() || unit.suffix != type.shown_with) continue;
+    const std::string number = exact_decimal(*value, unit.factor);
+    if (!number.empty()) return note(std::string(key) + std::string(unit.suffix), found, number);
+  }
+  note(key, found, toml_of(*value, type));
+}
+
 bool TableReader::text(std::string_view key, std::string& out) {
   const Node* node = take(key);
-  if (node == nullptr) return false;
-  if (!node->is(Node::Kind::text)) {
-    expected(key, *node, "a string");
-    return false;
-  }
-  out = node->text;
-  return true;
+  const bool found = node != nullptr && node->is(Node::Kind::text);
+  if (found) out = node->text;
+  if (node != nullptr && !found) expected(key, *node, "a string");
+  note(key, node, out.empty() ? "" : toml_string(out));
+  return found;
 }
 
 bool TableReader::name(std::string_view key, std::string& out) {
-  std::string value;
+  std::string value = out;
   if (!text(key, value)) return false;
   const bool unprintable =
       std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; });
@@ -134,13 +188,11 @@ bool TableReader::required_name(std::string_view key, std::string& out) {
 
 bool TableReader::boolean(std::string_view key, bool& out) {
   const Node* node = take(key);
-  if (node == nullptr) return false;
-  if (!node->is(Node::Kind::boolean)) {
-    expected(key, *node, "true or false");
-    return false;
-  }
-  out = node->boolean;
-  return true;
+  const bool found = node != nullptr && node->is(Node::Kind::boolean);
+  if (found) out = node->boolean;
+  if (node != nullptr && !found) expected(key, *node, "true or false");
+  note(key, node, out ? "true" : "false");
+  return found;
 }
 
 bool TableReader::fraction(std::string_view key, double& out, double high) {
@@ -162,24 +214,23 @@ bool TableReader::fraction(std::string_view key, double& out, double high) {
 bool TableReader::choice(std::string_view key, std::span<const std::string> names,
                          std::size_t& out) {
   const Node* node = take(key);
-  if (node == nullptr) return false;
-  std::string what = "one of";
-  for (const std::string& candidate : names) {
-    what += (candidate == names.front() ? " \"" : ", \"") + candidate + "\"";
-  }
-  if (!node->is(Node::Kind::text)) {
-    expected(key, *node, what);
-    return false;
-  }
-  const auto found = std::ranges::find(names, node->text);
-  if (found == names.end()) {
-    const std::string nearest = nearest_name(node->text, names);
+  const auto found = node != nullptr && node->is(Node::Kind::text)
+                         ? std::ranges::find(names, node->text)
+                         : names.end();
+  if (found != names.end()) {
+    out = static_cast<std::size_t>(found - names.begin());
+  } else if (node != nullptr) {
+    std::string what = "one of";
+    for (const std::string& candidate : names) {
+      what += (candidate == names.front() ? " \"" : ", \"") + candidate + "\"";
+    }
+    const std::string nearest =
+        node->is(Node::Kind::text) ? nearest_name(node->text, names) : std::string();
     expected(key, *node, what,
              nearest.empty() ? std::string() : "; did you mean " + quoted(nearest) + "?");
-    return false;
   }
-  out = static_cast<std::size_t>(found - names.begin());
-  return true;
+  note(key, node, toml_string(names[out]));
+  return found != names.end();
 }
 
 std::optional<std::size_t> TableReader::find_name(std::string_view key, const Node& node,
@@ -201,9 +252,13 @@ std::optional<std::size_t> TableReader::find_name(std::string_view key, const No
 bool TableReader::reference(std::string_view key, std::string_view noun,
                             std::span<const std::string> names, std::size_t& out) {
   const Node* node = take(key);
-  if (node == nullptr) return false;
+  if (node == nullptr) {
+    note(key, node, "");
+    return false;
+  }
   const std::optional<std::size_t> found = find_name(key, *node, noun, names);
   if (found) out = *found;
+  if (found) note(key, node, toml_string(names[*found]));
   return found.has_value();
 }
 
@@ -246,29 +301,34 @@ bool TableReader::texts(std::string_view key, std::vector<Node>& out) {
   return all;
 }
 
-const Node& TableReader::table(std::string_view key) {
+TableReader TableReader::table(std::string_view key) {
   static const Node kEmpty;
   const Node* node = take(key);
-  if (node == nullptr) return kEmpty;
-  if (node->is(Node::Kind::table)) return *node;
-  expected(key, *node, "a table [" + path_of(key) + "]");
-  return kEmpty;
+  if (node != nullptr && !node->is(Node::Kind::table)) {
+    expected(key, *node, "a table [" + path_of(key) + "]");
+    node = nullptr;
+  }
+  return {node == nullptr ? kEmpty : *node, path_of(key), diagnostics_};
 }
 
-std::vector<const Node*> TableReader::blocks(std::string_view key) {
-  std::vector<const Node*> result;
+std::vector<TableReader> TableReader::blocks(std::string_view key) {
+  std::vector<TableReader> result;
   const Node* node = take(key);
   if (node == nullptr) return result;
   if (!node->is_array_of_tables()) {
     expected(key, *node, "[[" + path_of(key) + "]] blocks");
     return result;
   }
-  for (const Node& item : node->items)
-    result.push_back(&item);
+  for (const Node& item : node->items) {
+    const Node* name = item.find("name");
+    std::string place = "[" + std::to_string(result.size()) + "]";
+    result.emplace_back(item, path_of(key), diagnostics_,
+                        name == nullptr || name->text.empty() ? std::move(place) : name->text);
+  }
   return result;
 }
 
-std::vector<const Node*> TableReader::required_blocks(std::string_view key) {
+std::vector<TableReader> TableReader::required_blocks(std::string_view key) {
   if (!has(key)) error(key, "missing section [[" + path_of(key) + "]]: expected at least one");
   return blocks(key);
 }
@@ -326,12 +386,13 @@ std::optional<std::int64_t> TableReader::read_number(std::string_view key, Numbe
     } else if (from.factor > 0 && is_real) {
       quantity = scaled_quantity(node.real, from.factor, unit);
     } else if (is_integer || is_real) {
-      hint = "; write the unit as in \"1" + example_unit(unit) + "\" or in the key as in " +
-             std::string(key) + example_suffix(unit);
+      const UnitWords words = words_of(unit);
+      hint = "; write the unit as in \"1" + words.example + "\" or in the key as in " +
+             std::string(key) + words.example_suffix;
     }
     if (quantity.error == QuantityError::none) value = quantity.value;
     if (quantity.error == QuantityError::no_unit || quantity.error == QuantityError::unknown_unit) {
-      hint = "; its unit must be " + unit_list(unit);
+      hint = "; its unit must be " + words_of(unit).all;
     }
   }
   if (value && *value >= type.low && *value <= type.high) return value;

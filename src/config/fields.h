@@ -24,11 +24,12 @@ namespace berth::config {
 
 // What a number must be. Decimal: a plain number times `scale`, as are low and high.
 struct NumberType {
-  enum class Kind : std::uint8_t { integer, decimal, time, vram };
+  enum class Kind : std::uint8_t { integer, decimal, time, vram, bytes };
   Kind kind = Kind::integer;
   std::int64_t low = 0;
   std::int64_t high = INT64_MAX;
   std::int64_t scale = 1;
+  std::string_view shown_with = {};  // the unit that the key carries in notes, such as "_minutes"
 };
 
 inline constexpr std::int64_t kLongestTime = core::kDurationMax.ns;
@@ -52,6 +53,10 @@ constexpr NumberType vram_amounts(std::int64_t low = 0, std::int64_t high = kLar
   return {NumberType::Kind::vram, low, high};
 }
 
+constexpr NumberType sizes(std::int64_t low, std::int64_t high) {
+  return {NumberType::Kind::bytes, low, high};
+}
+
 // `an integer from 1 to 64`, `a duration such as "120ms", from 0s to 1h`.
 std::string expectation(const NumberType& type);
 
@@ -63,8 +68,10 @@ struct NumberNode {
 
 class TableReader {
  public:
-  // `path` names the table in messages, `queues`; "" is the whole document.
-  TableReader(const Node& table, std::string path, Diagnostics& diagnostics);
+  // `path` names the table in messages, `queues`; "" is the whole document. `block` tells it from
+  // others of its path in notes.
+  TableReader(const Node& table, std::string path, Diagnostics& diagnostics,
+              std::string block = {});
 
   Origin at() const { return table_.at; }
   Diagnostics& diagnostics() { return diagnostics_; }
@@ -89,8 +96,15 @@ class TableReader {
   bool required_name(std::string_view key, std::string& out);
   bool boolean(std::string_view key, bool& out);
   bool fraction(std::string_view key, double& out, double high = 1.0);
-  // One of the names; `out` is its position.
+  // One of the names; `out` is its position, as a number or as an enumerator.
   bool choice(std::string_view key, std::span<const std::string> names, std::size_t& out);
+  template <class Enum>
+  bool choice(std::string_view key, std::span<const std::string> names, Enum& out) {
+    auto position = static_cast<std::size_t>(out);
+    const bool found = choice(key, names, position);
+    out = static_cast<Enum>(position);
+    return found;
+  }
 
   // A reference by name to something declared elsewhere; `noun` is what it is.
   bool reference(std::string_view key, std::string_view noun, std::span<const std::string> names,
@@ -98,12 +112,12 @@ class TableReader {
   // The same for one name or a list of names.
   bool references(std::string_view key, std::string_view noun, std::span<const std::string> names,
                   std::vector<std::size_t>& out);
-  // The table of a [key]; an empty one if it is absent.
-  const Node& table(std::string_view key);
-  // The blocks of [[key]].
-  std::vector<const Node*> blocks(std::string_view key);
+  // The table [key]; an empty one if it is absent.
+  TableReader table(std::string_view key);
+  // The blocks [[key]].
+  std::vector<TableReader> blocks(std::string_view key);
   // The same, and their absence is an error.
-  std::vector<const Node*> required_blocks(std::string_view key);
+  std::vector<TableReader> required_blocks(std::string_view key);
 
   // One string or a list of strings.
   bool texts(std::string_view key, std::vector<Node>& out);
@@ -112,9 +126,10 @@ class TableReader {
   template <class T>
   bool number(std::string_view key, T& out, const NumberType& type) {
     const NumberNode found = take_number(key, type);
-    if (found.node == nullptr) return false;
-    const std::optional<std::int64_t> value = read_number(key, found, type);
+    std::optional<std::int64_t> value;
+    if (found.node != nullptr) value = read_number(key, found, type);
     if (value) assign(out, *value);
+    note_number(key, found.node, amount_of(out), type);
     return value.has_value();
   }
 
@@ -149,6 +164,21 @@ class TableReader {
     assign(*out, value);
   }
 
+  template <std::integral T>
+  static std::optional<std::int64_t> amount_of(T value) {
+    return static_cast<std::int64_t>(value);
+  }
+  static std::optional<std::int64_t> amount_of(Duration value) { return value.ns; }
+  static std::optional<std::int64_t> amount_of(Mib value) { return value.value; }
+  static std::optional<std::int64_t> amount_of(Milli value) { return value.value; }
+  template <class T>
+  static std::optional<std::int64_t> amount_of(const std::optional<T>& value) {
+    return value ? amount_of(*value) : std::nullopt;
+  }
+
+  void note(std::string_view key, const Node* found, std::string value);
+  void note_number(std::string_view key, const Node* found, std::optional<std::int64_t> value,
+                   const NumberType& type);
   void expected(std::string_view key, const Node& found, std::string_view what,
                 std::string_view hint = {});
   std::optional<std::size_t> find_name(std::string_view key, const Node& node,
@@ -156,6 +186,7 @@ class TableReader {
 
   const Node& table_;
   std::string path_;
+  std::string block_;
   Diagnostics& diagnostics_;
   std::vector<std::string> asked_;
   std::vector<std::string> asked_with_unit_;

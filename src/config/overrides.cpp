@@ -164,6 +164,11 @@ class Setter {
 void apply_override(Node& document, std::string_view setting,
                     std::span<const std::string> known_keys, Diagnostics& diagnostics) {
   const Origin at{diagnostics.add_source("--set " + std::string(setting)), 0, 0};
+  apply_override_at(document, setting, at, known_keys, diagnostics);
+}
+
+void apply_override_at(Node& document, std::string_view setting, Origin at,
+                       std::span<const std::string> known_keys, Diagnostics& diagnostics) {
   const std::size_t equals = setting.find('=');
   if (equals == setting.npos || equals == 0) {
     return diagnostics.error(at, "expected path=value, such as policy.order=fifo");

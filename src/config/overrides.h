@@ -16,10 +16,14 @@
 
 namespace berth::config {
 
-// Applies one "path=value"; what cannot be applied is reported. `known_keys` are those of
-// the document, with dots between: they tell a table inside a block (`workload.retry`) from the
+// Applies one "path=value" as `--set`; what cannot be applied is reported. `known_keys` are those
+// of the document, with dots between: they tell a table inside a block (`workload.retry`) from the
 // name of a block that does not exist.
 void apply_override(Node& document, std::string_view setting,
                     std::span<const std::string> known_keys, Diagnostics& diagnostics);
+
+// The same for a setting that comes from elsewhere, such as an option of its own: `at` names it.
+void apply_override_at(Node& document, std::string_view setting, Origin at,
+                       std::span<const std::string> known_keys, Diagnostics& diagnostics);
 
 }  // namespace berth::config

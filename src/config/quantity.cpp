@@ -35,6 +35,18 @@ constexpr std::array kVramUnits = {
     UnitName{"TiB", "", kKibPerMib * 1024 * 1024},
 };
 
+constexpr std::array kByteUnits = {
+    UnitName{"B", "_bytes", 1},
+    UnitName{"KB", "_kb", 1024},
+    UnitName{"KiB", "", 1024},
+    UnitName{"MB", "_mb", 1024 * 1024},
+    UnitName{"MiB", "", 1024 * 1024},
+    UnitName{"GB", "_gb", 1024 * 1024 * 1024},
+    UnitName{"GiB", "", 1024 * 1024 * 1024},
+    UnitName{"TB", "", std::int64_t{1} << 40U},
+    UnitName{"TiB", "", std::int64_t{1} << 40U},
+};
+
 // The exact product, in the unit's base, to whole units of what is returned.
 Quantity rounded(Wide numerator, Wide denominator, Unit unit) {
   const bool negative = numerator < 0;
@@ -59,23 +71,18 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The shortest decimal of value / factor with at most three places, or "" if that is not exact.
-std::string exact_decimal(std::int64_t value, std::int64_t factor) {
-  const Wide thousandths = static_cast<Wide>(value) * 1000;
-  if (thousandths % factor != 0) return {};
-  const auto scaled = static_cast<std::int64_t>(thousandths / factor);
-  std::string result = std::to_string(scaled / 1000);
-  std::string fraction = std::to_string(1000 + scaled % 1000).substr(1);
-  while (fraction.ends_with('0'))
-    fraction.pop_back();
-  return fraction.empty() ? result : result + "." + fraction;
-}
-
 }  // namespace
 
 std::span<const UnitName> units_of(Unit unit) {
-  if (unit == Unit::time) return kTimeUnits;
-  return kVramUnits;
+  switch (unit) {
+    case Unit::time:
+      return kTimeUnits;
+    case Unit::vram:
+      return kVramUnits;
+    case Unit::bytes:
+      break;
+  }
+  return kByteUnits;
 }
 
 Quantity parse_quantity(std::string_view text, Unit unit) {
@@ -136,13 +143,24 @@ Quantity scaled_quantity(double number, std::int64_t factor, Unit unit) {
 }
 
 std::string_view without_unit_suffix(std::string_view key) {
-  for (const Unit unit : {Unit::time, Unit::vram}) {
+  for (const Unit unit : {Unit::time, Unit::vram, Unit::bytes}) {
     for (const UnitName& candidate : units_of(unit)) {
       if (candidate.suffix.empty() || !key.ends_with(candidate.suffix)) continue;
       return key.substr(0, key.size() - candidate.suffix.size());
     }
   }
   return key;
+}
+
+std::string exact_decimal(std::int64_t value, std::int64_t factor) {
+  const Wide thousandths = static_cast<Wide>(value) * 1000;
+  if (thousandths % factor != 0) return {};
+  const auto scaled = static_cast<std::int64_t>(thousandths / factor);
+  std::string result = std::to_string(scaled / 1000);
+  std::string fraction = std::to_string(1000 + scaled % 1000).substr(1);
+  while (fraction.ends_with('0'))
+    fraction.pop_back();
+  return fraction.empty() ? result : result + "." + fraction;
 }
 
 std::string duration_text(std::int64_t ns) {
@@ -167,6 +185,19 @@ std::string vram_text(std::int64_t mib) {
     if (!number.empty()) return number + "GB";
   }
   return std::to_string(mib) + "MB";
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  if (bytes < 0) return bytes == INT64_MIN ? "-" + bytes_text(kMax) : "-" + bytes_text(-bytes);
+  constexpr std::array kShown = {"TiB", "GiB", "MiB", "KiB"};
+  for (const std::string_view name : kShown) {
+    for (const UnitName& unit : kByteUnits) {
+      if (unit.name != name || bytes < unit.factor) continue;
+      const std::string number = exact_decimal(bytes, unit.factor);
+      if (!number.empty()) return number + std::string(name);
+    }
+  }
+  return std::to_string(bytes) + "B";
 }
 
 }  // namespace berth::config

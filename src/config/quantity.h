@@ -1,7 +1,8 @@
-// Quantities as people write them: "120ms", "1.5 h", "8GB". Exact integers come out.
+// Quantities as people write them: "120ms", "1.5 h", "8GB", "64KiB". Exact integers come out.
 //
 // A decimal fraction is taken exactly, never through a double. "GB" means 1024 MiB, as nvidia-smi
-// shows it. A key may carry the unit instead of the value: `load_time = "5s"` or `load_time_s = 5`.
+// shows it, and GiB the same. A key may carry the unit instead of the value: `load_time = "5s"` or
+// `load_time_s = 5`.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace berth::config {
 
-enum class Unit : std::uint8_t { time, vram };
+enum class Unit : std::uint8_t { time, vram, bytes };
 
 struct UnitName {
   std::string_view name;    // after a number in a string
   std::string_view suffix;  // after a key, with its underscore; "" if there is none
-  std::int64_t factor;      // to nanoseconds or to KiB
+  std::int64_t factor;      // to nanoseconds, to KiB of VRAM, or to bytes
 };
 
 std::span<const UnitName> units_of(Unit unit);
@@ -26,7 +27,7 @@ std::span<const UnitName> units_of(Unit unit);
 enum class QuantityError : std::uint8_t { none, malformed, no_unit, unknown_unit, too_large };
 
 struct Quantity {
-  std::int64_t value = 0;  // nanoseconds (rounded down) or MiB (rounded up)
+  std::int64_t value = 0;  // nanoseconds or bytes (rounded down), or MiB (rounded up)
   QuantityError error = QuantityError::none;
 };
 
@@ -40,8 +41,13 @@ Quantity scaled_quantity(std::int64_t number, std::int64_t factor, Unit unit);
 // `max_batch_wait_ms` -> `max_batch_wait`; other keys as they are.
 std::string_view without_unit_suffix(std::string_view key);
 
-// The shortest exact spelling: 120'000'000 ns -> "120ms", 4608 MiB -> "4.5GB".
+// The shortest exact spelling: 120'000'000 ns -> "120ms", 4608 MiB -> "4.5GB", 65536 bytes ->
+// "64KiB".
 std::string duration_text(std::int64_t ns);
 std::string vram_text(std::int64_t mib);
+std::string bytes_text(std::int64_t bytes);
+
+// value / factor with at most three places, or "" if that is not exact.
+std::string exact_decimal(std::int64_t value, std::int64_t factor);
 
 }  // namespace berth::config

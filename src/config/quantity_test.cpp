@@ -84,5 +84,20 @@ TEST(Quantity, TextIsTheShortestExactSpelling) {
   EXPECT_EQ(vram_text(300), "300MB");
 }
 
+TEST(Quantity, SizesAreInBytesAndBinary) {
+  const auto bytes = [](std::string_view text) { return parse_quantity(text, Unit::bytes).value; };
+  EXPECT_EQ(bytes("512B"), 512);
+  EXPECT_EQ(bytes("64KiB"), 65'536);
+  EXPECT_EQ(bytes("1.5 MB"), 1'572'864);
+  EXPECT_EQ(bytes("4GiB"), 4'294'967'296);
+  EXPECT_EQ(parse_quantity("4 pages", Unit::bytes).error, QuantityError::unknown_unit);
+  EXPECT_EQ(parse_quantity("9999999999TiB", Unit::bytes).error, QuantityError::too_large);
+  EXPECT_EQ(bytes_text(0), "0B");
+  EXPECT_EQ(bytes_text(1'000), "1000B");
+  EXPECT_EQ(bytes_text(65'536), "64KiB");
+  EXPECT_EQ(bytes_text(1'572'864), "1.5MiB");
+  EXPECT_EQ(without_unit_suffix("max_payload_kb"), "max_payload");
+}
+
 }  // namespace
 }  // namespace berth::config

@@ -1,6 +1,9 @@
 // See sections.h.
 #include "config/sections.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "core/model/ranges.h"
 
 namespace berth::config {
@@ -8,6 +11,11 @@ namespace {
 
 constexpr std::int64_t kBillion = 1'000'000'000;
 constexpr NumberType kGpuAmount = thousandths(0, core::kGpusMax * 1000);
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
 
 }  // namespace
 
@@ -27,13 +35,8 @@ void NameBook::claim(const std::string& name, Origin at, std::string_view path,
 }
 
 void read_policy(TableReader& table, core::PolicySpec& policy) {
-  std::size_t choice = 0;
-  if (table.choice("order", order_names(), choice)) {
-    policy.order = static_cast<core::Order>(choice);
-  }
-  if (table.choice("packing", packing_names(), choice)) {
-    policy.packing = static_cast<core::Packing>(choice);
-  }
+  table.choice("order", order_names(), policy.order);
+  table.choice("packing", packing_names(), policy.packing);
   table.number("gpu_load_threshold", policy.gpu_load_threshold, thousandths(1, 1000));
   table.number("vram_usable", policy.vram_usable, thousandths(10, 1000));
   table.number("age_step", policy.age_step, durations(0, core::kAgeStepMax.ns));
@@ -44,7 +47,9 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
   table.number("max_live_tasks", policy.max_live_tasks, integers(1, core::kLiveTasksMax));
   table.number("live_reserve", policy.live_reserve, thousandths(0, 1000));
   table.number("aging_factor", policy.aging_factor, thousandths(0, core::kAgingFactorMax));
-  table.number("usage_window", policy.usage_window, durations(kBillion));
+  NumberType window = durations(kBillion);
+  window.shown_with = "_minutes";
+  table.number("usage_window", policy.usage_window, window);
   table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
   table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
                integers(0, core::kFailuresMax));
@@ -52,6 +57,10 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
 
 void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {
   table.required_name("name", name);
+  read_tenant_limits(table, tenant);
+}
+
+void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
   table.number("weight", tenant.weight, thousandths(core::kWeightMin, core::kWeightMax));
   table.number("max_queue_size", tenant.max_queue_size, integers(0, kBillion));
   table.number("token_bucket_size", tenant.token_bucket_size, integers(1, core::kTokensMax));
@@ -60,8 +69,10 @@ void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant
   table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
   table.number("max_gpus", tenant.max_gpus, kGpuAmount);
   table.boolean("isolated", tenant.isolated);
-  if (tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
-    table.error("max_gpus", "tenants.max_gpus: expected at least guaranteed_gpus");
+  // Two defaults that do not go together are reported where they stand.
+  const bool says_either = table.has("max_gpus") || table.has("guaranteed_gpus");
+  if (says_either && tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
+    table.error("max_gpus", table.path_of("max_gpus") + ": expected at least guaranteed_gpus");
   }
 }
 
@@ -104,6 +115,19 @@ void read_queue(TableReader& table, std::span<const std::string> models, std::st
   if (const char* expected = core::flaw_in(queue); expected != nullptr) {
     table.error("batch_per_task", "queues.batch_per_task: expected " + std::string(expected));
   }
+}
+
+std::string GpuBlock::name_of(std::int64_t i) const {
+  return count == 1 ? name : name + "-" + std::to_string(i);
+}
+
+void read_gpu_block(TableReader& table, GpuBlock& gpus) {
+  table.name("kind", gpus.kind);
+  gpus.name = lower(gpus.kind);
+  table.name("name", gpus.name);
+  table.number("count", gpus.count, integers(1, core::kGpusMax));
+  table.required_number("vram", gpus.vram, vram_amounts(1));
+  table.number("speed", gpus.speed, thousandths(1, core::kSpeedMax));
 }
 
 }  // namespace berth::config

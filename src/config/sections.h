@@ -27,6 +27,7 @@ struct Catalog {
     names.push_back(std::move(name));
     specs.push_back(std::move(spec));
   }
+  bool operator==(const Catalog&) const = default;
 };
 
 // A block of a named noun: reads `name`, and reports a name that is already taken.
@@ -42,10 +43,26 @@ class NameBook {
 
 void read_policy(TableReader& table, core::PolicySpec& policy);
 void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant);
+// The same without the name.
+void read_tenant_limits(TableReader& table, core::TenantSpec& tenant);
 void read_model(TableReader& table, std::string& name, core::ModelSpec& model);
 // `models` are the names that a queue's model may have; the position is its id.
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
                 core::QueueSpec& queue);
+
+// One or several equal GPUs.
+struct GpuBlock {
+  std::string kind = "gpu";
+  std::string name;  // the kind in lower case, if none was given
+  std::int64_t count = 1;
+  Mib vram{0};
+  Milli speed{1000};
+
+  // `name`, or `name-i` if there are several.
+  std::string name_of(std::int64_t i) const;
+  bool operator==(const GpuBlock&) const = default;
+};
+void read_gpu_block(TableReader& table, GpuBlock& gpus);
 
 // Reports `key`, the time per task, if a batch of so many tasks would take too long to reckon with.
 void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,

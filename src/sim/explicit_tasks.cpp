@@ -105,17 +105,9 @@ void WorkloadReader::read_task(TableReader& table, const TaskTemplate& defaults,
 }
 
 void WorkloadReader::read_tasks(TableReader& table, const TaskTemplate& defaults, Time start) {
-  const Node* node = table.require("tasks", "[[workload.tasks]] blocks");
-  if (node == nullptr) return;
-  if (!node->is_array_of_tables()) {
-    table.error("tasks",
-                "workload.tasks: expected [[workload.tasks]] blocks, found " + describe(*node));
-    return;
-  }
-  for (const Node& item : node->items) {
-    TableReader inner(item, "workload.tasks", diagnostics_);
+  if (table.require("tasks", "[[workload.tasks]] blocks") == nullptr) return;
+  for (TableReader& inner : table.blocks("tasks"))
     read_task(inner, defaults, start);
-  }
 }
 
 void WorkloadReader::read_csv(TableReader& table, const TaskTemplate& defaults, Time start) {

@@ -1,9 +1,9 @@
 // See scenario_reader.h.
 #include "sim/scenario_reader.h"
 
-#include <set>
 #include <utility>
 
+#include "config/notes.h"
 #include "config/overrides.h"
 #include "config/sections.h"
 #include "sim/scenario_sections.h"
@@ -29,10 +29,10 @@ class ScenarioReader {
     root.boolean("flush_at_end", scenario_.flush_at_end);
 
     // In the order of reference: a section may name what an earlier one declares.
-    TableReader policy(root.table("policy"), "policy", diagnostics_);
+    TableReader policy = root.table("policy");
     config::read_policy(policy, scenario_.policy);
     policy.finish();
-    TableReader agents(root.table("agents"), "agents", diagnostics_);
+    TableReader agents = root.table("agents");
     read_agents(agents, scenario_.agents);
     read_tenants(root);
     read_models(root);
@@ -46,8 +46,7 @@ class ScenarioReader {
  private:
   void read_tenants(TableReader& root) {
     NameBook names("tenant");
-    for (const Node* node : root.blocks("tenants")) {
-      TableReader table(*node, "tenants", diagnostics_);
+    for (TableReader& table : root.blocks("tenants")) {
       std::string name;
       core::TenantSpec spec;
       config::read_tenant(table, name, spec);
@@ -60,8 +59,7 @@ class ScenarioReader {
 
   void read_models(TableReader& root) {
     NameBook names("model");
-    for (const Node* node : root.blocks("models")) {
-      TableReader table(*node, "models", diagnostics_);
+    for (TableReader& table : root.blocks("models")) {
       std::string name;
       Model model;
       read_model(table, name, model);
@@ -72,8 +70,7 @@ class ScenarioReader {
 
   void read_queues(TableReader& root) {
     NameBook names("queue");
-    for (const Node* node : root.required_blocks("queues")) {
-      TableReader table(*node, "queues", diagnostics_);
+    for (TableReader& table : root.required_blocks("queues")) {
       std::string name;
       Queue queue;
       read_queue(table, scenario_, name, queue);
@@ -84,9 +81,8 @@ class ScenarioReader {
 
   void read_cluster(TableReader& root) {
     NameBook names("GPU");
-    TableReader cluster(root.table("cluster"), "cluster", diagnostics_);
-    for (const Node* node : cluster.required_blocks("gpus")) {
-      TableReader table(*node, "cluster.gpus", diagnostics_);
+    TableReader cluster = root.table("cluster");
+    for (TableReader& table : cluster.required_blocks("gpus")) {
       read_gpus(table, names, scenario_);
     }
     cluster.finish();
@@ -94,12 +90,10 @@ class ScenarioReader {
 
   void read_workload(TableReader& root) {
     std::uint32_t block = 0;
-    for (const Node* node : root.required_blocks("workload")) {
-      TableReader table(*node, "workload", diagnostics_);
+    for (TableReader& table : root.required_blocks("workload")) {
       workload_.read_block(table, block++);
     }
-    for (const Node* node : root.blocks("at")) {
-      TableReader table(*node, "at", diagnostics_);
+    for (TableReader& table : root.blocks("at")) {
       workload_.read_command(table);
     }
     workload_.finish();
@@ -162,13 +156,13 @@ std::vector<std::string> known_keys() {
     [[at]]
   )";
   Diagnostics diagnostics;
-  std::set<std::string> keys;
-  diagnostics.note_keys(&keys);
+  config::Notes notes;
+  diagnostics.note_in(&notes);
   const ReadFile read_sample = [&](const std::string&, std::string&) {
     return std::optional<std::string>(kSample);
   };
   (void)load_scenario("sample", {}, diagnostics, read_sample);
-  return {keys.begin(), keys.end()};
+  return {notes.keys.begin(), notes.keys.end()};
 }
 
 }  // namespace berth::sim

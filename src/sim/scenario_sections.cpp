@@ -2,7 +2,6 @@
 #include "sim/scenario_sections.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "core/model/ranges.h"
 
@@ -11,12 +10,6 @@ namespace {
 
 constexpr std::int64_t kBillion = 1'000'000'000;
 constexpr std::int64_t kMostGpus = core::kGpusMax;
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 // The whole of `total` that may be promised.
 Mib usable(Mib total, Milli part) { return {total.value * part.value / 1000}; }
@@ -86,19 +79,15 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
 }
 
 void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
+  config::GpuBlock block;
+  config::read_gpu_block(table, block);
   Gpu gpu;
-  std::string kind = "gpu";
+  gpu.spec.vram = block.vram;
+  gpu.spec.speed = block.speed;
   std::string node = "node";
-  std::int64_t count = 1;
-  table.name("kind", kind);
-  std::string name = lower(kind);
-  table.name("name", name);
   table.name("node", node);
-  table.number("count", count, integers(1, kMostGpus));
   std::int64_t gpus_per_node = 0;
   table.number("gpus_per_node", gpus_per_node, integers(1, kMostGpus));
-  table.required_number("vram", gpu.spec.vram, vram_amounts(1));
-  table.number("speed", gpu.spec.speed, thousandths(1, core::kSpeedMax));
   std::vector<std::size_t> resident;
   const bool all_known = table.references("resident", "model", scenario.models.names, resident);
   for (const std::size_t model : resident) {
@@ -107,18 +96,17 @@ void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   if (all_known && gpu.spec.vram.value > 0) check_resident(table, scenario, gpu);
   table.finish();
 
-  if (static_cast<std::int64_t>(scenario.gpus.size()) + count > kMostGpus) {
+  if (static_cast<std::int64_t>(scenario.gpus.size()) + block.count > kMostGpus) {
     table.error("count", "cluster.gpus.count: a cluster has at most 100000 GPUs");
     return;
   }
-  gpu.spec.kind.value = scenario.kinds.intern(kind);
+  gpu.spec.kind.value = scenario.kinds.intern(block.kind);
   const Origin at = table.has("name") ? table.origin_of("name") : table.at();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::string full = count == 1 ? name : name + "-" + std::to_string(i);
+  for (std::int64_t i = 0; i < block.count; ++i) {
     const std::string suffix = gpus_per_node == 0 ? "" : "-" + std::to_string(i / gpus_per_node);
     gpu.spec.node.value = scenario.nodes.intern(node + suffix);
-    names.claim(full, at, "cluster.gpus.name", table.diagnostics());
-    scenario.gpus.add(full, gpu);
+    names.claim(block.name_of(i), at, "cluster.gpus.name", table.diagnostics());
+    scenario.gpus.add(block.name_of(i), gpu);
   }
 }
 

@@ -205,10 +205,7 @@ void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task
     task.spec.not_before = Time{not_before.ns};
   }
   const std::vector<std::string> rules = {"fail", "release"};
-  std::size_t rule = 0;
-  if (table.choice("on_dependency_failure", rules, rule)) {
-    task.spec.on_dependency_failure = static_cast<core::OnDependencyFailure>(rule);
-  }
+  table.choice("on_dependency_failure", rules, task.spec.on_dependency_failure);
   if (const Node* retry = table.take("retry"); retry != nullptr) {
     read_retry(table, *retry, task.spec.retry);
   }

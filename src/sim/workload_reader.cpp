@@ -258,24 +258,18 @@ void WorkloadReader::check_span(TableReader& table, const ArrivalRule& rule) {
 
 void WorkloadReader::read_steps(TableReader& table, const TaskTemplate& defaults,
                                 ArrivalRule& rule) {
-  const Node* node = table.take("steps");
-  if (node == nullptr) {
+  if (!table.has("steps")) {
     Step step{"", defaults, {}};
     complete_task(table, scenario_, step.task);
     rule.steps.push_back(std::move(step));
     return;
   }
-  if (!node->is_array_of_tables()) {
-    table.error("steps",
-                "workload.steps: expected [[workload.steps]] blocks, found " + describe(*node));
-    return;
-  }
+  std::vector<TableReader> tables = table.blocks("steps");
+  if (tables.empty()) return;
   NameBook names("step");
   std::vector<std::string> ids;
-  std::vector<TableReader> tables;
-  for (const Node& item : node->items) {
+  for (TableReader& inner : tables) {
     Step step{"", defaults, {}};
-    TableReader& inner = tables.emplace_back(item, "workload.steps", diagnostics_);
     if (inner.required_name("id", step.id)) {
       names.claim(step.id, inner.origin_of("id"), "workload.steps.id", diagnostics_);
     }

@@ -60,11 +60,12 @@ inline std::string text(const std::string& json, const std::string& key) {
   return json.substr(begin, json.find('"', begin) - begin);
 }
 
-// Every scenario in examples/, by name.
+// Every scenario in examples/, by name. berth.toml is the configuration of a server.
 inline std::vector<std::string> examples() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {
-    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem());
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() == ".toml" && path.stem() != "berth") names.push_back(path.stem());
   }
   std::ranges::sort(names);
   return names;

@@ -1,0 +1,130 @@
+// See changes.h.
+#include "config/changes.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <string_view>
+
+namespace berth::config {
+namespace {
+
+// Sections that can change while the server runs; the others need a restart.
+constexpr std::array<std::string_view, 5> kLive = {"policy", "tenant_defaults", "tenants", "models",
+                                                   "queues"};
+
+bool is_live(const ConfigValue& value) {
+  // What `builtin_queues` changes shows in the queues.
+  return value.section.empty() || std::ranges::find(kLive, value.section) != kLive.end();
+}
+
+template <class Spec>
+std::map<std::string_view, const Spec*> by_name(const Catalog<Spec>& catalog) {
+  std::map<std::string_view, const Spec*> result;
+  for (std::size_t i = 0; i < catalog.size(); ++i)
+    result.emplace(catalog.names[i], &catalog.specs[i]);
+  return result;
+}
+
+// The added and changed ones in their new order, then the removed ones in their old one.
+template <class Spec, class Same>
+std::vector<Change<Spec>> changes_of(const Catalog<Spec>& before, const Catalog<Spec>& next,
+                                     Same same) {
+  const auto old = by_name(before);
+  const auto now = by_name(next);
+  std::vector<Change<Spec>> result;
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const auto found = old.find(next.names[i]);
+    if (found == old.end()) {
+      result.push_back({ChangeKind::added, next.names[i], next.specs[i]});
+    } else if (!same(*found->second, next.specs[i])) {
+      result.push_back({ChangeKind::changed, next.names[i], next.specs[i]});
+    }
+  }
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (now.contains(before.names[i])) continue;
+    result.push_back({ChangeKind::removed, before.names[i], before.specs[i]});
+  }
+  return result;
+}
+
+std::string_view model_of(const Queue& queue, const ServerConfig& config) {
+  if (!queue.spec.model) return {};
+  return config.models.names[queue.spec.model.value];
+}
+
+std::string shown(const std::string& value) { return value.empty() ? "not set" : value; }
+
+// The keys whose values differ, with both values; those that one side lacks only if they are
+// outside of live blocks, whose coming and going is said as a whole.
+class Differences {
+ public:
+  Differences(const LoadedConfig& before, const LoadedConfig& next) {
+    for (const ConfigValue& value : before.values)
+      old_.emplace(value.key(), &value);
+    for (const ConfigValue& value : next.values) {
+      const auto old = old_.find(value.key());
+      if (old == old_.end()) {
+        if (!is_live(value)) add(value, "", value.value);
+        continue;
+      }
+      if (old->second->value != value.value) add(value, old->second->value, value.value);
+      old_.erase(old);
+    }
+    for (const auto& [key, value] : old_) {
+      if (!is_live(*value)) add(*value, value->value, "");
+    }
+  }
+
+  std::vector<std::string> restart;
+  std::vector<std::string> sentences;
+
+ private:
+  void add(const ConfigValue& value, const std::string& old, const std::string& now) {
+    const std::string key = value.key();
+    if (!is_live(value)) restart.push_back(key);
+    sentences.push_back(key + ": " + shown(old) + " becomes " + shown(now) +
+                        (is_live(value) ? "" : " after a restart"));
+  }
+
+  std::map<std::string, const ConfigValue*> old_;
+};
+
+template <class Spec>
+void tell(std::string_view noun, const std::vector<Change<Spec>>& list,
+          std::vector<std::string>& sentences) {
+  for (const Change<Spec>& change : list) {
+    if (change.kind == ChangeKind::changed) continue;  // said key by key
+    const bool added = change.kind == ChangeKind::added;
+    sentences.push_back(std::string(noun) + " " + quoted(change.name) +
+                        (added ? " is added" : " is removed"));
+  }
+}
+
+}  // namespace
+
+ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
+  const ServerConfig& old = before.config;
+  const ServerConfig& now = next.config;
+  ConfigChanges result;
+  if (old.policy != now.policy) result.policy = now.policy;
+  if (old.tenant_defaults != now.tenant_defaults) result.tenant_defaults = now.tenant_defaults;
+  result.tenants = changes_of(old.tenants, now.tenants, std::equal_to<Tenant>());
+  result.models = changes_of(old.models, now.models, std::equal_to<core::ModelSpec>());
+  result.queues = changes_of(old.queues, now.queues, [&](Queue a, Queue b) {
+    if (model_of(a, old) != model_of(b, now)) return false;
+    a.spec.model = b.spec.model;
+    return a == b;
+  });
+
+  Differences differences(before, next);
+  result.restart = std::move(differences.restart);
+  result.sentences = std::move(differences.sentences);
+  tell("tenant", result.tenants, result.sentences);
+  tell("model", result.models, result.sentences);
+  tell("queue", result.queues, result.sentences);
+  return result;
+}
+
+}  // namespace berth::config

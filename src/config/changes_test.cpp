@@ -1,0 +1,142 @@
+// A reload: what is added, changed and removed, and what needs a restart.
+#include "config/changes.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace berth::config {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+LoadedConfig load(const std::string& text) {
+  Diagnostics diagnostics;
+  const ReadFile read_file = [&](const std::string&, std::string&) { return std::optional(text); };
+  std::optional<LoadedConfig> loaded = load_config({.path = "b.toml"}, diagnostics, read_file);
+  EXPECT_TRUE(loaded) << diagnostics.text();
+  return loaded.value_or(LoadedConfig());
+}
+
+ConfigChanges between(const std::string& before, const std::string& next) {
+  return changes(load(before), load(next));
+}
+
+constexpr const char* kModels = R"(
+[[models]]
+name = "a"
+weights = "1GB"
+[[models]]
+name = "b"
+weights = "2GB"
+[[queues]]
+name = "q"
+model = "b"
+)";
+
+TEST(Changes, TheSameValuesAreNoChangeHoweverTheyAreWritten) {
+  const ConfigChanges none = between("[policy]\npatience = \"60s\"\n",
+                                     "[server]\nlog_level = \"info\"\n[policy]\npatience = "
+                                     "\"1min\"\n");
+  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(none.restart.empty());
+  EXPECT_FALSE(none.policy);
+}
+
+TEST(Changes, PolicyAndDefaults) {
+  const ConfigChanges found = between("",
+                                      "[policy]\npatience = \"1s\"\n[tenant_defaults]\n"
+                                      "max_queue_size = 5\n");
+  ASSERT_TRUE(found.policy);
+  EXPECT_EQ(found.policy->patience, seconds(1));
+  ASSERT_TRUE(found.tenant_defaults);
+  EXPECT_EQ(found.tenant_defaults->tenant.spec.max_queue_size, 5U);
+  ASSERT_EQ(found.tenants.size(), 1U);  // the tenant `default` has the defaults
+  EXPECT_EQ(found.tenants[0].kind, ChangeKind::changed);
+  EXPECT_TRUE(found.restart.empty());
+  EXPECT_EQ(found.sentences, (Texts{"policy.patience: \"30s\" becomes \"1s\"",
+                                    "tenant_defaults.max_queue_size: 1000 becomes 5",
+                                    "tenants.default.max_queue_size: 1000 becomes 5"}));
+}
+
+TEST(Changes, TenantsComeChangeAndGo) {
+  const ConfigChanges found = between("[[tenants]]\nname = \"a\"\n[[tenants]]\nname = \"b\"\n",
+                                      "[[tenants]]\nname = \"c\"\n[[tenants]]\nname = \"b\"\n"
+                                      "max_gpus = 2\n");
+  ASSERT_EQ(found.tenants.size(), 3U);
+  EXPECT_EQ(found.tenants[0].kind, ChangeKind::added);
+  EXPECT_EQ(found.tenants[0].name, "c");
+  EXPECT_EQ(found.tenants[1].kind, ChangeKind::changed);
+  EXPECT_EQ(found.tenants[1].name, "b");
+  EXPECT_EQ(found.tenants[1].spec.spec.max_gpus, Milli{2000});
+  EXPECT_EQ(found.tenants[2].kind, ChangeKind::removed);
+  EXPECT_EQ(found.tenants[2].name, "a");
+  EXPECT_EQ(found.sentences, (Texts{"tenants.b.max_gpus: not set becomes 2",
+                                    "tenant \"c\" is added", "tenant \"a\" is removed"}));
+}
+
+TEST(Changes, QueuesAreTheSameWhenTheirModelIsWhereverItStands) {
+  const ConfigChanges moved = between(kModels, R"(
+[[models]]
+name = "b"
+weights = "2GB"
+[[queues]]
+name = "q"
+model = "b"
+)");
+  EXPECT_TRUE(moved.queues.empty());
+  ASSERT_EQ(moved.models.size(), 1U);
+  EXPECT_EQ(moved.models[0].kind, ChangeKind::removed);
+  EXPECT_EQ(moved.sentences, Texts{"model \"a\" is removed"});
+
+  const LoadedConfig next = load(std::string(kModels) + "executor = \"process\"\n");
+  const ConfigChanges changed = changes(load(kModels), next);
+  ASSERT_EQ(changed.queues.size(), 1U);
+  EXPECT_EQ(changed.queues[0].kind, ChangeKind::changed);
+  EXPECT_EQ(changed.queues[0].spec.executor, Executor::process);
+  EXPECT_EQ(changed.sentences, Texts{"queues.q.executor: \"simulated\" becomes \"process\""});
+}
+
+TEST(Changes, AnotherModelIsAChangeOfTheQueue) {
+  std::string other = kModels;
+  other.replace(other.rfind("\"b\""), 3, "\"a\"");
+  const ConfigChanges changed = between(kModels, other);
+  EXPECT_TRUE(changed.models.empty());
+  ASSERT_EQ(changed.queues.size(), 1U);
+  EXPECT_EQ(changed.queues[0].spec.spec.model, ModelId{0});
+  EXPECT_EQ(changed.sentences, Texts{"queues.q.model: \"b\" becomes \"a\""});
+}
+
+TEST(Changes, BuiltInQueuesGoAsQueues) {
+  const ConfigChanges found = between("", "builtin_queues = false\n");
+  ASSERT_EQ(found.queues.size(), 3U);
+  EXPECT_EQ(found.queues[0].kind, ChangeKind::removed);
+  EXPECT_EQ(found.queues[0].spec.spec.max_batch_size, 8U);
+  EXPECT_TRUE(found.restart.empty());
+}
+
+TEST(Changes, WhatNeedsARestartIsNamed) {
+  const ConfigChanges found = between("", R"(
+[server]
+data = "elsewhere"
+[store]
+keep_snapshots = 5
+[[gpus.simulated]]
+name = "l4"
+kind = "L4"
+vram = "24GB"
+)");
+  EXPECT_EQ(found.restart,
+            (Texts{"server.data", "store.keep_snapshots", "gpus.simulated.a100.count",
+                   "gpus.simulated.a100.kind", "gpus.simulated.a100.name",
+                   "gpus.simulated.a100.speed", "gpus.simulated.a100.vram"}));
+  EXPECT_EQ(found.sentences[0], "server.data: \"./var\" becomes \"elsewhere\" after a restart");
+  EXPECT_FALSE(found.policy);
+  EXPECT_TRUE(found.tenants.empty());
+  EXPECT_TRUE(found.queues.empty());
+}
+
+}  // namespace
+}  // namespace berth::config

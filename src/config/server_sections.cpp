@@ -1,0 +1,129 @@
+// See server_sections.h. The checks of [server] are in server_checks.cpp.
+#include "config/server_sections.h"
+
+#include <cstdint>
+
+#include "config/server_checks.h"
+#include "core/model/ranges.h"
+
+namespace berth::config {
+namespace {
+
+constexpr std::int64_t kGiB = 1024 * kMiB;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kMillion = 1'000'000;
+
+// A key whose values are a closed list and stay text.
+void read_word(TableReader& table, std::string_view key, std::span<const std::string> names,
+               std::string& out) {
+  std::size_t position = 0;
+  while (names[position] != out)
+    ++position;
+  table.choice(key, names, position);
+  out = names[position];
+}
+
+void read_tier(TableReader& table, Tenant& tenant) {
+  table.number("tier", tenant.tier, integers(0, core::kTiers - 1));
+}
+
+}  // namespace
+
+void read_server(TableReader& table, ServerSection& server) {
+  table.text("grpc_address", server.grpc_address);
+  table.text("http_address", server.http_address);
+  table.text("data", server.data);
+  table.text("timezone", server.timezone);
+  read_word(table, "log_level", log_level_names(), server.log_level);
+  read_word(table, "log_format", log_format_names(), server.log_format);
+  table.text("tls_certificate", server.tls_certificate);
+  table.text("tls_key", server.tls_key);
+  table.text("tls_client_ca", server.tls_client_ca);
+  table.boolean("authentication", server.authentication);
+  table.finish();
+  check_server(table, server);
+}
+
+void read_limits(TableReader& table, LimitSection& limits) {
+  table.number("max_payload", limits.max_payload, sizes(0, kGiB));
+  table.number("max_message", limits.max_message, sizes(64 * 1024, kGiB));
+  table.number("http_max_connections", limits.http_max_connections, integers(1, kMillion));
+  constexpr NumberType kTimeout = durations(1'000'000, 3600 * kSecond);
+  table.number("http_header_timeout", limits.http_header_timeout, kTimeout);
+  table.number("http_body_timeout", limits.http_body_timeout, kTimeout);
+  table.number("submit_ring", limits.submit_ring, integers(1, 16 * kMillion));
+  table.number("max_streams", limits.max_streams, integers(1, kMillion));
+  table.finish();
+  if (limits.max_payload > limits.max_message) {
+    table.error("max_payload", "limits.max_payload: " + bytes_text(limits.max_payload) +
+                                   " would not fit into a message of max_message, " +
+                                   bytes_text(limits.max_message));
+  }
+}
+
+void read_store(TableReader& table, StoreSection& store) {
+  table.number("segment_size", store.segment_size, sizes(kMiB, 4 * kGiB));
+  table.number("snapshot_every_events", store.snapshot_every_events,
+               integers(1'000, 1'000'000 * kMillion));
+  table.number("keep_snapshots", store.keep_snapshots, integers(1, 1000));
+  table.number("retention", store.retention, durations());
+  table.number("history_retention", store.history_retention, durations());
+  table.number("result_ttl", store.result_ttl, durations());
+  table.finish();
+}
+
+void read_ids(TableReader& table, IdSection& ids) {
+  table.number("remember", ids.remember, durations());
+  table.finish();
+}
+
+void read_tasks(TableReader& table, TaskSection& tasks) {
+  table.number("run_limit", tasks.run_limit, durations(1, kLongestRun));
+  table.number("stop_grace", tasks.stop_grace, durations(0, 3600 * kSecond));
+  table.number("output_cap", tasks.output_cap, sizes(0, 64 * kGiB));
+  table.number("output_ttl", tasks.output_ttl, durations());
+  table.finish();
+}
+
+void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
+  read_tenant_limits(table, defaults.tenant.spec);
+  read_tier(table, defaults.tenant);
+  table.number("max_tenants", defaults.max_tenants, integers(1, kMillion));
+  table.finish();
+}
+
+void read_tenant(TableReader& table, std::string& name, Tenant& tenant) {
+  read_tenant(table, name, tenant.spec);
+  read_tier(table, tenant);
+  table.finish();
+}
+
+void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
+                Queue& queue) {
+  read_queue(table, models, name, queue.spec);
+  table.choice("executor", executor_names(), queue.executor);
+  table.finish();
+}
+
+void read_gpus(TableReader& table, GpuSection& gpus) {
+  table.choice("source", gpu_source_names(), gpus.source);
+  NameBook names("GPU");
+  std::int64_t total = 0;
+  for (TableReader& inner : table.blocks("simulated")) {
+    GpuBlock& block = gpus.simulated.emplace_back();
+    read_gpu_block(inner, block);
+    inner.finish();
+    total += block.count;
+    if (total > core::kGpusMax) {
+      inner.error("count", "gpus.simulated.count: a cluster has at most " +
+                               std::to_string(core::kGpusMax) + " GPUs");
+      break;
+    }
+    const Origin at = inner.has("name") ? inner.origin_of("name") : inner.at();
+    for (std::int64_t i = 0; i < block.count; ++i)
+      names.claim(block.name_of(i), at, "gpus.simulated.name", table.diagnostics());
+  }
+  table.finish();
+}
+
+}  // namespace berth::config

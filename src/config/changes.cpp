@@ -14,6 +14,9 @@ namespace {
 constexpr std::array<std::string_view, 5> kLive = {"policy", "tenant_defaults", "tenants", "models",
                                                    "queues"};
 
+// They need not have names, so they are compared as a whole.
+constexpr std::string_view kSimulatedGpus = "gpus.simulated";
+
 bool is_live(const ConfigValue& value) {
   // What `builtin_queues` changes shows in the queues.
   return value.section.empty() || std::ranges::find(kLive, value.section) != kLive.end();
@@ -56,44 +59,36 @@ std::string_view model_of(const Queue& queue, const ServerConfig& config) {
 
 std::string shown(const std::string& value) { return value.empty() ? "not set" : value; }
 
-// The keys whose values differ, with both values; those that one side lacks only if they are
-// outside of live blocks, whose coming and going is said as a whole.
-class Differences {
- public:
-  Differences(const LoadedConfig& before, const LoadedConfig& next) {
-    for (const ConfigValue& value : before.values)
-      old_.emplace(value.key(), &value);
-    for (const ConfigValue& value : next.values) {
-      const auto old = old_.find(value.key());
-      if (old == old_.end()) {
-        if (!is_live(value)) add(value, "", value.value);
-        continue;
-      }
-      if (old->second->value != value.value) add(value, old->second->value, value.value);
-      old_.erase(old);
-    }
-    for (const auto& [key, value] : old_) {
-      if (!is_live(*value)) add(*value, value->value, "");
+// The keys whose values differ, with both values. A block that comes or goes does so as a whole.
+void tell_keys(const LoadedConfig& before, const LoadedConfig& next, ConfigChanges& result) {
+  const auto tell = [&](const ConfigValue& value, const std::string& old, const std::string& now) {
+    if (old == now) return;
+    if (!is_live(value)) result.restart.push_back(value.key());
+    result.sentences.push_back(value.key() + ": " + shown(old) + " becomes " + shown(now) +
+                               (is_live(value) ? "" : " after a restart"));
+  };
+  std::map<std::string, const ConfigValue*> gone;
+  for (const ConfigValue& value : before.values) {
+    if (value.section != kSimulatedGpus) gone.emplace(value.key(), &value);
+  }
+  for (const ConfigValue& value : next.values) {
+    if (value.section == kSimulatedGpus) continue;
+    const auto old = gone.find(value.key());
+    if (old != gone.end()) {
+      tell(value, old->second->value, value.value);
+      gone.erase(old);
+    } else if (value.block.empty()) {
+      tell(value, "", value.value);
     }
   }
-
-  std::vector<std::string> restart;
-  std::vector<std::string> sentences;
-
- private:
-  void add(const ConfigValue& value, const std::string& old, const std::string& now) {
-    const std::string key = value.key();
-    if (!is_live(value)) restart.push_back(key);
-    sentences.push_back(key + ": " + shown(old) + " becomes " + shown(now) +
-                        (is_live(value) ? "" : " after a restart"));
+  for (const auto& [key, value] : gone) {
+    if (value->block.empty()) tell(*value, value->value, "");
   }
-
-  std::map<std::string, const ConfigValue*> old_;
-};
+}
 
 template <class Spec>
-void tell(std::string_view noun, const std::vector<Change<Spec>>& list,
-          std::vector<std::string>& sentences) {
+void tell_blocks(std::string_view noun, const std::vector<Change<Spec>>& list,
+                 std::vector<std::string>& sentences) {
   for (const Change<Spec>& change : list) {
     if (change.kind == ChangeKind::changed) continue;  // said key by key
     const bool added = change.kind == ChangeKind::added;
@@ -118,12 +113,14 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
     return a == b;
   });
 
-  Differences differences(before, next);
-  result.restart = std::move(differences.restart);
-  result.sentences = std::move(differences.sentences);
-  tell("tenant", result.tenants, result.sentences);
-  tell("model", result.models, result.sentences);
-  tell("queue", result.queues, result.sentences);
+  tell_keys(before, next, result);
+  if (old.gpus.simulated != now.gpus.simulated) {
+    result.restart.emplace_back(kSimulatedGpus);
+    result.sentences.push_back(std::string(kSimulatedGpus) + ": others after a restart");
+  }
+  tell_blocks("tenant", result.tenants, result.sentences);
+  tell_blocks("model", result.models, result.sentences);
+  tell_blocks("queue", result.queues, result.sentences);
   return result;
 }
 

@@ -41,6 +41,9 @@ TEST(Changes, TheSameValuesAreNoChangeHoweverTheyAreWritten) {
                                      "[server]\nlog_level = \"info\"\n[policy]\npatience = "
                                      "\"1min\"\n");
   EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(between("[[gpus.simulated]]\nkind = \"L4\"\nvram = \"24GB\"\n",
+                      "[[gpus.simulated]]\nname = \"l4\"\nkind = \"L4\"\nvram_gb = 24\n")
+                  .empty());
   EXPECT_TRUE(none.restart.empty());
   EXPECT_FALSE(none.policy);
 }
@@ -59,6 +62,13 @@ TEST(Changes, PolicyAndDefaults) {
   EXPECT_EQ(found.sentences, (Texts{"policy.patience: \"30s\" becomes \"1s\"",
                                     "tenant_defaults.max_queue_size: 1000 becomes 5",
                                     "tenants.default.max_queue_size: 1000 becomes 5"}));
+}
+
+TEST(Changes, AKeyThatIsShownInAnotherUnitIsStillAChange) {
+  const ConfigChanges found = between("", "[policy]\nusage_window = \"1234567us\"\n");
+  EXPECT_TRUE(found.policy);
+  EXPECT_EQ(found.sentences, (Texts{"policy.usage_window: not set becomes \"1234.567ms\"",
+                                    "policy.usage_window_minutes: 5 becomes not set"}));
 }
 
 TEST(Changes, TenantsComeChangeAndGo) {
@@ -128,11 +138,9 @@ name = "l4"
 kind = "L4"
 vram = "24GB"
 )");
-  EXPECT_EQ(found.restart,
-            (Texts{"server.data", "store.keep_snapshots", "gpus.simulated.a100.count",
-                   "gpus.simulated.a100.kind", "gpus.simulated.a100.name",
-                   "gpus.simulated.a100.speed", "gpus.simulated.a100.vram"}));
+  EXPECT_EQ(found.restart, (Texts{"server.data", "store.keep_snapshots", "gpus.simulated"}));
   EXPECT_EQ(found.sentences[0], "server.data: \"./var\" becomes \"elsewhere\" after a restart");
+  EXPECT_EQ(found.sentences[2], "gpus.simulated: others after a restart");
   EXPECT_FALSE(found.policy);
   EXPECT_TRUE(found.tenants.empty());
   EXPECT_TRUE(found.queues.empty());

@@ -1,0 +1,135 @@
+// See snapshots.h.
+#include "store/snapshots.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "journal/snapshot.h"
+#include "store/crash_points.h"
+#include "store/file.h"
+
+namespace berth::store {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kNameDigits = 20;
+constexpr std::string_view kExtension = ".bsnap";
+
+fs::path snapshot_path(const fs::path& folder, std::uint64_t seq) {
+  std::string digits = std::to_string(seq);
+  digits.insert(0, kNameDigits - digits.size(), '0');
+  return folder / (digits + std::string(kExtension));
+}
+
+std::optional<std::uint64_t> seq_in(const std::string& name) {
+  if (name.size() != kNameDigits + kExtension.size() || !name.ends_with(kExtension)) {
+    return std::nullopt;
+  }
+  std::uint64_t seq = 0;
+  const char* end = name.data() + kNameDigits;
+  const auto [stop, error] = std::from_chars(name.data(), end, seq);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return seq;
+}
+
+Status write_unpublished(const fs::path& path, journal::ByteView bytes) {
+  Result<File> file = File::create(unpublished(path));
+  if (!file) return file.error();
+  if (Status written = file->write_at(0, bytes); !written) return written;
+  return file->sync();
+}
+
+Error damaged(const fs::path& path, const std::string& why) {
+  return {"the snapshot " + path.string() + " is damaged: " + why +
+          "; remove it, an older one and the journal hold the same"};
+}
+
+}  // namespace
+
+Status write_snapshot(const fs::path& folder, std::uint64_t seq, journal::ByteView bytes) {
+  if (Status made = make_folder(folder); !made) return made;
+  const fs::path path = snapshot_path(folder, seq);
+  if (Status written = write_unpublished(path, bytes); !written) {
+    (void)remove_file(unpublished(path));  // gives back the room it took
+    return written;
+  }
+  crash_point(CrashPoint::snapshot_written);
+  Status published = publish_file(path);
+  if (published) crash_point(CrashPoint::snapshot_renamed);
+  return published;
+}
+
+Result<std::vector<SnapshotFile>> list_snapshots(const fs::path& folder) {
+  std::vector<SnapshotFile> files;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return files;
+  while (!error && at != fs::directory_iterator()) {
+    if (const auto seq = seq_in(at->path().filename().string())) {
+      std::error_code gone;
+      const std::uint64_t bytes = fs::file_size(at->path(), gone);
+      if (!gone) files.push_back({*seq, at->path(), bytes});
+    }
+    at.increment(error);
+  }
+  if (error) return system_error("list", folder, error.value());
+  std::sort(files.begin(), files.end(),
+            [](const SnapshotFile& a, const SnapshotFile& b) { return a.seq > b.seq; });
+  return files;
+}
+
+Result<std::vector<std::byte>> read_snapshot(const fs::path& path) {
+  Result<std::vector<std::byte>> bytes = read_file(path);
+  if (!bytes) return bytes;
+  journal::DecodeError error;
+  const auto reader = journal::SnapshotReader::open(*bytes, &error);
+  if (!reader) {
+    return damaged(
+        path, "at byte " + std::to_string(error.offset) + " there should be " + error.expected);
+  }
+  const auto named = seq_in(path.filename().string());
+  if (named && *named != reader->info().seq) {
+    return damaged(path, "it holds the state before event " + std::to_string(reader->info().seq) +
+                             ", not the one its name says");
+  }
+  return bytes;
+}
+
+Result<NewestSnapshot> read_newest_snapshot(const fs::path& folder) {
+  Result<std::vector<SnapshotFile>> files = list_snapshots(folder);
+  if (!files) return files.error();
+  NewestSnapshot newest;
+  for (const SnapshotFile& file : *files) {
+    Result<std::vector<std::byte>> bytes = read_snapshot(file.path);
+    if (bytes) {
+      newest.file = file;
+      newest.bytes = std::move(*bytes);
+      return newest;
+    }
+    newest.damaged.push_back(bytes.error().message);
+  }
+  return newest;
+}
+
+Status remove_old_snapshots(const fs::path& folder, std::size_t keep) {
+  Result<std::vector<SnapshotFile>> files = list_snapshots(folder);
+  if (!files) return files.error();
+  for (std::size_t i = std::max<std::size_t>(keep, 1); i < files->size(); ++i) {
+    if (Status removed = remove_file((*files)[i].path); !removed) return removed;
+  }
+  std::error_code error;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    if (at->path().extension() == ".new") leftovers.push_back(at->path());
+  }
+  for (const fs::path& leftover : leftovers) {
+    if (Status removed = remove_file(leftover); !removed) return removed;
+  }
+  return Done{};
+}
+
+}  // namespace berth::store

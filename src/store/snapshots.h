@@ -1,0 +1,45 @@
+// Snapshots on disk: snapshots/<seq>.bsnap, each written whole or not at all.
+//
+// What is in them is opaque; the container of journal/snapshot.h checks every byte. A damaged one
+// is named, and recovery goes on with the one before it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/wire.h"
+
+namespace berth::store {
+
+struct SnapshotFile {
+  std::uint64_t seq = 0;  // of the first event that is not in it
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+};
+
+// Durable when ok. REQUIRES that the journal is durable up to `seq`.
+Status write_snapshot(const std::filesystem::path& folder, std::uint64_t seq,
+                      journal::ByteView bytes);
+
+// The newest first. A folder that is not there holds none.
+Result<std::vector<SnapshotFile>> list_snapshots(const std::filesystem::path& folder);
+
+// The bytes, checked. The error says which file is damaged and how.
+Result<std::vector<std::byte>> read_snapshot(const std::filesystem::path& path);
+
+struct NewestSnapshot {
+  std::optional<SnapshotFile> file;  // none: there is no whole snapshot
+  std::vector<std::byte> bytes;
+  std::vector<std::string> damaged;  // a sentence for each newer one that could not be used
+};
+Result<NewestSnapshot> read_newest_snapshot(const std::filesystem::path& folder);
+
+// Keeps the newest `keep`, at least one, and removes what an interrupted write left.
+Status remove_old_snapshots(const std::filesystem::path& folder, std::size_t keep = 2);
+
+}  // namespace berth::store

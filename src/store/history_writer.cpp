@@ -1,0 +1,196 @@
+// HistoryWriter; see history.h.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "store/crash_points.h"
+#include "store/history.h"
+#include "store/history_columns.h"
+#include "store/history_schema.h"
+
+namespace berth::store {
+namespace {
+
+// The journal is the truth and is projected again, so a commit needs no sync of its own; a
+// checkpoint syncs. It runs when this writer says so, never from another connection.
+constexpr std::string_view kPragmas =
+    "PRAGMA journal_mode=WAL;"
+    "PRAGMA synchronous=NORMAL;"
+    "PRAGMA wal_autocheckpoint=0;"
+    "PRAGMA mmap_size=0;"
+    "PRAGMA cache_size=-16384;"
+    "PRAGMA temp_store=MEMORY;";
+
+Error with_repair(const Error& error) {
+  return {error.message +
+          "; move the history away and start again: it is projected anew from the journal, as far "
+          "back as that reaches"};
+}
+
+std::string placeholders(int count) {
+  std::string out = "?";
+  for (int i = 1; i < count; ++i) {
+    out += ",?";
+  }
+  return out;
+}
+
+std::string insert_task_sql() {
+  return "INSERT OR IGNORE INTO ended(" + ended_columns() + ") VALUES (" +
+         placeholders(ended_column_count()) + ")";
+}
+
+// Rolls back unless it was committed.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection) : connection_(connection) {}
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction() {
+    if (open_) (void)connection_.run("ROLLBACK");
+  }
+  Status begin() {
+    Status begun = connection_.run("BEGIN IMMEDIATE");
+    open_ = begun.ok();
+    return begun;
+  }
+  Status commit() {
+    crash_point(CrashPoint::history_before);
+    Status done = connection_.run("COMMIT");
+    if (!done) return done;
+    open_ = false;
+    crash_point(CrashPoint::history_after);
+    return done;
+  }
+
+ private:
+  Connection& connection_;
+  bool open_ = false;
+};
+
+Result<bool> has_tables(Connection& connection) {
+  Result<Statement> query = connection.prepare("SELECT 1 FROM sqlite_schema LIMIT 1");
+  if (!query) return query.error();
+  return query->step();
+}
+
+Status create_schema(Connection& connection) {
+  Transaction transaction(connection);
+  if (Status begun = transaction.begin(); !begun) return begun;
+  for (const SchemaItem& item : kHistorySchema) {
+    if (Status created = connection.run(item.sql); !created) return created;
+  }
+  Result<Statement> insert = connection.prepare("INSERT INTO meta VALUES (?, ?, ?)");
+  if (!insert) return insert.error();
+  for (const auto& [key, value] :
+       {std::pair(kMetaFormat, kHistoryFormat), {kMetaProjected, 0}, {kMetaPruned, 0}}) {
+    bind_meta(*insert, key, value);
+    if (Status inserted = insert->run(); !inserted) return inserted;
+  }
+  return transaction.commit();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HistoryWriter>> HistoryWriter::open(const std::filesystem::path& path) {
+  Result<Connection> connection = Connection::open_to_write(path);
+  if (!connection) return connection.error();
+  std::unique_ptr<HistoryWriter> writer(new HistoryWriter(std::move(*connection)));
+  if (Status ready = writer->prepare(); !ready) return with_repair(ready.error());
+  return writer;
+}
+
+Status HistoryWriter::prepare() {
+  if (Status set = connection_.run(kPragmas); !set) return set;
+  const Result<bool> there = has_tables(connection_);
+  if (!there) return there.error();
+  if (!*there) {
+    if (Status created = create_schema(connection_); !created) return created;
+  }
+  const Result<std::int64_t> format = read_meta(connection_, kMetaFormat);
+  if (!format) return format.error();
+  if (*format != kHistoryFormat) {
+    return Error{"the history is in format " + std::to_string(*format) + ", this version reads " +
+                 std::to_string(kHistoryFormat)};
+  }
+  const Result<std::int64_t> projected = read_meta(connection_, kMetaProjected);
+  if (!projected) return projected.error();
+  projected_ = static_cast<std::uint64_t>(*projected);
+
+  const std::pair<Statement*, std::string> statements[] = {
+      {&insert_task_, insert_task_sql()},
+      {&insert_body_,
+       "INSERT OR REPLACE INTO bodies(" + std::string(kBodyColumns) + ") VALUES (?, ?, ?, ?, ?)"},
+      {&replace_meta_, "UPDATE meta SET value = ?2, check_sum = ?3 WHERE key = ?1"},
+      {&delete_bodies_,
+       "DELETE FROM bodies WHERE task_no IN (SELECT task_no FROM bodies "
+       "WHERE expires_ns > 0 AND expires_ns <= ? LIMIT ?)"},
+  };
+  for (const auto& [statement, sql] : statements) {
+    Result<Statement> prepared = connection_.prepare(sql);
+    if (!prepared) return prepared.error();
+    *statement = std::move(*prepared);
+  }
+  const Result<bool> synced = checkpoint();
+  if (!synced) return synced.error();
+  return Done{};
+}
+
+Status HistoryWriter::add(std::span<const EndedTask> tasks, std::uint64_t projected) {
+  projected = std::max(projected, projected_);
+  if (Status added = add_rows(tasks, projected); !added) return added;
+  projected_ = projected;
+  return Done{};
+}
+
+Status HistoryWriter::add_rows(std::span<const EndedTask> tasks, std::uint64_t projected) {
+  Transaction transaction(connection_);
+  if (Status begun = transaction.begin(); !begun) return begun;
+  for (const EndedTask& task : tasks) {
+    if (Status added = add_one(task); !added) return added;
+  }
+  if (Status noted = put_meta(kMetaProjected, static_cast<std::int64_t>(projected)); !noted) {
+    return noted;
+  }
+  return transaction.commit();
+}
+
+Status HistoryWriter::add_one(const EndedTask& task) {
+  const BoundTask bound(insert_task_, task);
+  if (Status inserted = insert_task_.run(); !inserted) return inserted;
+  if (connection_.changes() == 0) return Done{};  // it is there already
+  bind_body(insert_body_, task);
+  return insert_body_.run();
+}
+
+Status HistoryWriter::put_meta(std::string_view key, std::int64_t value) {
+  bind_meta(replace_meta_, key, value);
+  return replace_meta_.run();
+}
+
+Result<std::size_t> HistoryWriter::prune(std::int64_t now_ns, std::size_t count_max) {
+  Transaction transaction(connection_);
+  if (Status begun = transaction.begin(); !begun) return begun.error();
+  const Result<std::int64_t> before = read_meta(connection_, kMetaPruned);
+  if (!before) return before.error();
+  delete_bodies_.bind(0, now_ns);
+  delete_bodies_.bind(1, static_cast<std::int64_t>(count_max));
+  if (Status deleted = delete_bodies_.run(); !deleted) return deleted.error();
+  const auto count = static_cast<std::size_t>(connection_.changes());
+  if (count == 0) return count;
+  if (Status noted = put_meta(kMetaPruned, std::max(*before, now_ns)); !noted) {
+    return noted.error();
+  }
+  if (Status done = transaction.commit(); !done) return done.error();
+  return count;
+}
+
+Result<bool> HistoryWriter::checkpoint() {
+  const std::uint64_t projected = projected_;
+  Result<bool> whole = connection_.checkpoint();
+  if (whole && *whole) durable_projected_ = projected;
+  return whole;
+}
+
+}  // namespace berth::store

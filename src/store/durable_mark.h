@@ -1,6 +1,7 @@
 // DurableMark: how far the journal was durable, kept aside in the file `journal/durable`.
 //
-// Written after each sync of the journal and never synced itself, so it may lag but never leads. A
+// Written after each sync of the journal and when a writer opens it, never synced itself, so after
+// a power loss it may lag, but it never leads. A
 // journal that ends before it has lost something, even where the loss looks like a torn tail.
 #pragma once
 

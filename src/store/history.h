@@ -103,10 +103,10 @@ class HistoryReader {
   // The file must exist; HistoryWriter::open makes it.
   static Result<std::unique_ptr<HistoryReader>> open(const std::filesystem::path& path);
 
-  // By key: microseconds.
+  // By key: about a tenth of a millisecond.
   Result<std::optional<EndedTask>> find(std::uint64_t task_no) const;
 
-  // The newest with this id. Reads the table from its newest row back, about 150 ms for each
+  // The newest with this id. Reads the table from its newest row back, about 200 ms for each
   // million rows: for ids that the server no longer remembers.
   Result<std::optional<EndedTask>> find_by_id(std::string_view tenant,
                                               std::string_view task_id) const;

@@ -216,14 +216,27 @@ TEST(Journal, OldSegmentsGoAndTheRestIsReadFromWhereItBegins) {
 TEST(Journal, TheDurableMarkFollowsTheSync) {
   const TempFolder folder;
   JournalFeed feed({folder.path(), kSmall});
-  EXPECT_FALSE(read_durable_mark(folder.path()).mark);
+  const DurableMark none{0, {1, kSegmentHeaderSize}};
+  EXPECT_EQ(read_durable_mark(folder.path()).mark, none);
   feed.feed(2);
-  EXPECT_FALSE(read_durable_mark(folder.path()).mark);
+  EXPECT_EQ(read_durable_mark(folder.path()).mark, none);
   feed.sync();
   const DurableMark mark{feed.writer().end().next_seq, feed.writer().end().at};
   EXPECT_EQ(read_durable_mark(folder.path()).mark, mark);
   feed.feed(1);
   EXPECT_EQ(read_durable_mark(folder.path()).mark, mark);
+}
+
+TEST(Journal, AWriterThatGoesOnNotesWhatIsDurableThen) {
+  const TempFolder folder;
+  JournalEnd end;
+  {
+    JournalFeed feed({folder.path(), kSmall});
+    feed.feed(2);  // never synced, but all there: the process died, not the machine
+    end = feed.writer().end();
+  }
+  const JournalFeed again({folder.path(), kSmall}, end);
+  EXPECT_EQ(read_durable_mark(folder.path()).mark, (DurableMark{end.next_seq, end.at}));
 }
 
 TEST(Journal, ASnapshotAheadOfTheJournalIsAGap) {

@@ -47,6 +47,7 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::open(const JournalOptions&
   Result<File> mark = open_durable_mark(options.folder);
   if (!mark) return mark.error();
   writer->mark_ = std::move(*mark);
+  if (Status noted = writer->note_durable(); !noted) return noted.error();
   return writer;
 }
 
@@ -161,10 +162,13 @@ Status JournalWriter::sync() {
   if (!unsynced_) return Done{};
   if (Status synced = sync_segment(); !synced) return synced;
   crash_point(CrashPoint::after_sync);
-  const DurableMark mark{end_.next_seq, end_.at};
-  if (Status noted = write_durable_mark(mark_, mark); !noted) return refuse(noted.error());
+  if (Status noted = note_durable(); !noted) return refuse(noted.error());
   crash_point(CrashPoint::durable_noted);
   return Done{};
+}
+
+Status JournalWriter::note_durable() {
+  return write_durable_mark(mark_, {.next_seq = end_.next_seq, .at = end_.at});
 }
 
 Status JournalWriter::refuse(const Error& failed) {

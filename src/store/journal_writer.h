@@ -52,6 +52,7 @@ class JournalWriter {
   Status write_group(journal::ByteView group);
   Status clear_failed_write();
   Status sync_segment();
+  Status note_durable();
   Status refuse(const Error& failed);
 
   JournalOptions options_;

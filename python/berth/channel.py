@@ -1,0 +1,48 @@
+"""How a client reaches its server: options of the channel, credentials, metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Optional, Union
+
+import grpc
+
+Tls = Union[bool, str, Path]
+
+OPTIONS = (
+    # A server that restarts is found again quickly; gRPC would wait for up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    # A quiet stream notices that its server has vanished. Servers by default take a ping every
+    # five minutes and close the connection on more.
+    ("grpc.keepalive_time_ms", 310_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    # A page of a thousand tasks with their results is larger than gRPC's 4 MiB.
+    ("grpc.max_receive_message_length", 64 << 20),
+)
+
+
+def metadata(token: Optional[str]) -> tuple[tuple[str, str], ...]:
+    return () if token is None else (("authorization", f"Bearer {token}"),)
+
+
+def open_channel(host: str, tls: Tls) -> Any:
+    """For the blocking client."""
+    if tls is False:
+        return grpc.insecure_channel(host, options=OPTIONS)
+    return grpc.secure_channel(host, _credentials(tls), options=OPTIONS)
+
+
+def open_aio_channel(host: str, tls: Tls) -> Any:
+    """For the asynchronous client; belongs to the event loop that runs now."""
+    if tls is False:
+        return grpc.aio.insecure_channel(host, options=OPTIONS)
+    return grpc.aio.secure_channel(host, _credentials(tls), options=OPTIONS)
+
+
+def _credentials(tls: Tls) -> Any:
+    """True: the roots that gRPC knows; else a file with the certificates to trust."""
+    roots = None if tls is True else Path(str(tls)).read_bytes()
+    return grpc.ssl_channel_credentials(root_certificates=roots)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Iterable, Mapping, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Self, Sequence, Unpack
 
 from berth import channel, cluster, requests
 from berth.aio_connection import AsyncConnection
@@ -18,11 +18,9 @@ from berth.errors import BerthError, DeadlineExceeded, TaskFailed, Unavailable, 
 from berth.models import Cancellation, Event, Explanation, LogChunk, Task
 from berth.outcome import Outcome
 from berth.spec import Payload, TaskOptions, TaskSpec
+from berth.streams import AsyncStream
 from berth.timing import Backoff, Deadline
 from berth.v1 import scheduler_pb2 as pb
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
 
 
 class AsyncClient:
@@ -72,7 +70,7 @@ class AsyncClient:
         return answer.task_id
 
     async def submit_many(self, specs: Iterable[TaskSpec],
-                          window: int = 1000) -> AsyncIterator[Outcome]:
+                          window: int = 1000) -> AsyncStream[Outcome]:
         """Submits many tasks over one stream; yields an outcome for each, in order.
 
         At most `window` tasks are unacknowledged at a time. A refusal is an outcome with an error;
@@ -127,7 +125,7 @@ class AsyncClient:
                          group: Optional[str] = None, states: Iterable[str] = (),
                          labels: Optional[Mapping[str, str]] = None,
                          task_ids: Sequence[str] = (), ended: bool = False,
-                         page_size: int = 0) -> AsyncIterator[Task]:
+                         page_size: int = 0) -> AsyncStream[Task]:
         """The tasks that match, page by page as they are taken; with `ended` also ended ones."""
         request = pb.ListTasksRequest(
             filter=requests.task_filter(self._tenants.or_default(user_id), task_type, group,
@@ -185,7 +183,7 @@ class AsyncClient:
     # ---- Streams ---------------------------------------------------------------------------------
 
     async def logs(self, task_id: str, *, follow: bool = False, user_id: Optional[str] = None,
-                   attempt: int = 0, stream: Optional[str] = None) -> AsyncIterator[LogChunk]:
+                   attempt: int = 0, stream: Optional[str] = None) -> AsyncStream[LogChunk]:
         """The output of the last attempt or a given one; with follow until the task ends.
 
         stream: "stdout" or "stderr" for only that one.
@@ -203,7 +201,7 @@ class AsyncClient:
                      group: Optional[str] = None, states: Iterable[str] = (),
                      labels: Optional[Mapping[str, str]] = None, task_ids: Sequence[str] = (),
                      after: Optional[int] = None,
-                     follow: bool = True) -> AsyncIterator[Event]:
+                     follow: bool = True) -> AsyncStream[Event]:
         """Changes of the tasks that match, each once, in order, also across a server's restart.
 
         Begins behind the event number `after` (0: with the oldest kept), else with what happens
@@ -286,10 +284,10 @@ class AsyncClient:
                     task = await self._get_task(task_id, user_id, bounded)
                 if task.ended:
                     return task
-                await asyncio.sleep(min(backoff.next(), within.left() or 0.0)
-                                    if timeout is not None else backoff.next())
+                pause, left = backoff.next(), within.left()
+                await asyncio.sleep(pause if left is None else min(pause, left))
         except (DeadlineExceeded, Unavailable) as error:
-            if timeout is None or not within.passed():
+            if timeout is None:
                 raise
             raise WaitTimeout(task_id, timeout, task) from error
 

@@ -11,15 +11,15 @@ import asyncio
 import threading
 from collections import deque
 from itertools import islice
-from typing import Any, AsyncIterator, Iterator, Optional
+from typing import Any, Iterator, Optional
 
 import grpc
 
 from berth import channel
 from berth.errors import BerthError, DeadlineExceeded, Unavailable, from_refusal, from_rpc
+from berth.streams import AsyncStream
 from berth.timing import Deadline, Patience
 from berth.v1 import scheduler_pb2 as pb
-from berth.v1.scheduler_pb2_grpc import SchedulerStub
 
 LARGEST_PACK = 64  # tasks in one message of the submit stream
 
@@ -41,7 +41,7 @@ class AsyncConnection:
         with self._making:
             if self._made_stub is None:
                 self._channel = channel.open_aio_channel(self.host, self._tls)
-                self._made_stub = SchedulerStub(self._channel)
+                self._made_stub = channel.make_stub(self._channel)
             return self._made_stub
 
     async def close(self) -> None:
@@ -64,7 +64,7 @@ class AsyncConnection:
                 raise problem
             await self._pause(patience, problem)
 
-    async def stream(self, method: str, request: Any) -> AsyncIterator[Any]:
+    async def stream(self, method: str, request: Any) -> AsyncStream[Any]:
         """Answers until the server ends the stream; a broken one is not taken up again."""
         call = getattr(self._stub(), method)(request, metadata=self._metadata)
         try:
@@ -76,7 +76,7 @@ class AsyncConnection:
             call.cancel()
 
     async def follow(self, request: pb.TaskEventsRequest,
-                     within: Deadline) -> AsyncIterator[pb.TaskEvent]:
+                     within: Deadline) -> AsyncStream[pb.TaskEvent]:
         """Each event behind the request's start once, in order, across broken streams."""
         position = pb.TaskEventsRequest()
         position.CopyFrom(request)
@@ -104,7 +104,7 @@ class AsyncConnection:
 
     async def submit_all(
         self, requests: Iterator[pb.SubmitTaskRequest], window: int
-    ) -> AsyncIterator[tuple[pb.SubmitTaskRequest, Optional[BerthError]]]:
+    ) -> AsyncStream[tuple[pb.SubmitTaskRequest, Optional[BerthError]]]:
         """Each request with its refusal or None, in order, once it is decided and on disk.
 
         At most `window` are on their way. After a lost stream those are sent again: their request
@@ -176,7 +176,7 @@ class AsyncConnection:
 
 async def _outgoing(
     outbox: asyncio.Queue[Optional[pb.SubmitTasksRequest]]
-) -> AsyncIterator[pb.SubmitTasksRequest]:
+) -> AsyncStream[pb.SubmitTasksRequest]:
     while True:
         message = await outbox.get()
         if message is None:

@@ -7,6 +7,8 @@ from typing import Any, Optional, Union
 
 import grpc
 
+from berth.v1 import scheduler_pb2_grpc
+
 Tls = Union[bool, str, Path]
 
 OPTIONS = (
@@ -22,6 +24,10 @@ OPTIONS = (
     # A page of a thousand tasks with their results is larger than gRPC's 4 MiB.
     ("grpc.max_receive_message_length", 64 << 20),
 )
+
+
+# Its code comes from protoc, without types.
+make_stub: Any = scheduler_pb2_grpc.SchedulerStub
 
 
 def metadata(token: Optional[str]) -> tuple[tuple[str, str], ...]:

@@ -26,7 +26,7 @@ class BerthError(Exception):
                  metadata: Optional[Mapping[str, str]] = None) -> None:
         super().__init__(message)
         self.message = message
-        self.reason = reason
+        self.reason = reason or Reason("")  # its code is empty where there is none
         self.retryable = retryable  # the same call may succeed later
         self.retry_after = retry_after  # seconds, where the server knows
         self.fields = dict(fields or {})  # what is wrong with each field of the request
@@ -210,7 +210,8 @@ def _details(metadata: Iterable[tuple[str, Any]]) -> Optional[status_pb2.Status]
     for key, value in metadata:
         if key == DETAILS_KEY:
             try:
-                return status_pb2.Status.FromString(value)
+                status: status_pb2.Status = status_pb2.Status.FromString(value)
+                return status
             except Exception:  # protobuf's DecodeError differs between its versions
                 return None
     return None

@@ -18,8 +18,10 @@ from berth.v1 import task_pb2
 ENDED = frozenset({"completed", "failed", "cancelled", "expired"})
 
 
-def state_name(state: int) -> str:
-    return "unknown" if state == 0 else pb.TaskState.Name(state).lower()
+def enum_name(kind: Any, number: int) -> str:
+    """Lower case; "unknown" for none, and for one that only a newer server knows."""
+    value = kind.DESCRIPTOR.values_by_number.get(number)
+    return "unknown" if number == 0 or value is None else str(value.name).lower()
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,7 @@ class Result:
 
     @classmethod
     def read(cls, message: task_pb2.TaskResult) -> "Result":
-        failure = None
-        if message.failure:
-            failure = task_pb2.FailureKind.Name(message.failure).lower()
+        failure = enum_name(task_pb2.FailureKind, message.failure) if message.failure else None
         return cls(message.completed, failure, message.exit_status, message.term_signal,
                    message.message, message.result, message.simulated)
 
@@ -136,7 +136,7 @@ class Task:
             task_no=message.task_no,
             user_id=message.user_id,
             task_type=message.task_type,
-            status=state_name(message.state),
+            status=enum_name(pb.TaskState, message.state),
             reason=Reason.read(message.reason),
             position=message.position if message.HasField("position") else None,
             attempts=message.attempts,
@@ -184,7 +184,7 @@ class Event:
     @classmethod
     def read(cls, message: pb.TaskEvent) -> "Event":
         return cls(message.sequence, instant(message.at_unix_ms), message.task_id, message.task_no,
-                   message.user_id, message.task_type, message.group, state_name(message.state),
+                   message.user_id, message.task_type, message.group, enum_name(pb.TaskState, message.state),
                    Reason.read(message.reason), message.attempt, tuple(message.gpus))
 
 
@@ -234,5 +234,5 @@ class LogChunk:
 
     @classmethod
     def read(cls, message: pb.LogChunk) -> "LogChunk":
-        return cls(pb.LogChunk.Stream.Name(message.stream).lower(), message.data,
-                   message.truncated)
+        stream = "stderr" if message.stream == pb.LogChunk.STDERR else "stdout"
+        return cls(stream, message.data, message.truncated)

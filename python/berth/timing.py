@@ -27,9 +27,6 @@ class Deadline:
         """Seconds until then, 0 when it has passed, None when it never comes."""
         return None if self._end is None else max(0.0, self._end - time.monotonic())
 
-    def passed(self) -> bool:
-        return self.left() == 0.0
-
 
 class Backoff:
     """Growing pauses, a little random so that many clients do not come back together."""

@@ -17,7 +17,7 @@ DROPPED = {"async", "await"}
 NAMES = {
     "AsyncClient": "Client",
     "AsyncConnection": "Connection",
-    "AsyncIterator": "Iterator",
+    "AsyncStream": "Stream",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "aclosing": "closing",
@@ -32,7 +32,6 @@ PHRASES = {
     "import asyncio\nfrom contextlib": "import time\nfrom contextlib",
     "asyncio.sleep": "time.sleep",
     "asyncio.Queue": "queue.SimpleQueue",
-    "Iterator, Iterator, ": "Iterator, ",
     "`async with`": "`with`",
     "for asyncio.": "for code that waits.",
 }
@@ -60,7 +59,8 @@ def make_sync(source: str, name: str) -> str:
     first, _, rest = text.partition("\n\n")
     title = first.replace("AsyncClient", "Client")
     body = rest[rest.index("from __future__"):]
-    return f'{title}\n\nMade from {name} by tools/make_sync.py; change that file, not this one.\n"""\n\n{body}'
+    note = f"Made from {name} by tools/make_sync.py; change that file, not this one."
+    return f'{title}\n\n{note}\n"""\n\n{body}'
 
 
 def main(package: Path) -> None:

@@ -1,0 +1,266 @@
+"""Both clients against a server: the fake one, or the one that BERTH_TEST_SERVER names."""
+
+import unittest
+from datetime import datetime, timezone
+
+import berth
+import gpu_scheduler
+from support import ClientCase, with_both_clients
+
+
+@with_both_clients
+class TaskTest(ClientCase):
+    def test_the_first_lines_of_the_documents(self) -> None:
+        client = self.client()
+        task_id = client.submit_task(task_id=self.name, user_id="user-123", task_type="llm",
+                                     gpu_memory_mb=8192, payload={"prompt": "Hello, world!"})
+        status = client.get_status(task_id)
+        self.assertIn(status["status"], ("waiting", "pending", "starting", "running", "completed"))
+        result = client.wait(task_id, timeout=60)
+        self.assertEqual(task_id, self.name)
+        self.assertEqual(result["status"], "completed")
+        self.assertEqual(result["user_id"], "user-123")
+        self.assertIn("result", result)
+
+    def test_a_status_has_its_times(self) -> None:
+        client = self.client()
+        before = datetime.now(timezone.utc)
+        status = client.wait(client.submit_task(task_type="llm", payload="hello"))
+        for key in ("submitted_at", "started_at", "ended_at"):
+            self.assertLess(abs((status[key] - before).total_seconds()), 60, key)
+        self.assertEqual(status["attempts"], 1)
+        self.assertIsNone(status["reason"])
+        self.assertIsNone(status["position"])
+
+    def test_what_was_submitted_is_told(self) -> None:
+        client = self.client()
+        task_id = client.submit_task(
+            self.name, task_type="llm", payload={"prompt": "é"}, gpu_memory_mb=1024, held=True,
+            priority=3, share=0.25, run_limit=1.5, group=self.name, labels={"team": "a"},
+            depends_on=["signal:go"], retry={"attempts": 3, "backoff": 0.5, "on": ["timeout"]},
+            start="at_most_once")
+        spec = client.get_task(task_id, with_spec=True).spec
+        self.assertEqual(spec["payload"], {"prompt": "é"})
+        self.assertEqual(spec["share"], 0.25)
+        self.assertEqual(spec["run_limit"], 1.5)
+        self.assertEqual(spec["labels"], {"team": "a"})
+        self.assertEqual(spec["depends_on"], ["signal:go"])
+        self.assertEqual(spec["retry"], {"attempts": 3, "backoff": 0.5, "on": ["timeout"]})
+        self.assertEqual(spec["start"], "at_most_once")
+        client.cancel(task_id)
+
+    def test_an_id_is_looked_for_at_its_tenant(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, user_id="red", task_type="llm", held=True)
+        self.assertEqual(client.get_status(self.name)["user_id"], "red")
+        other = self.client()
+        with self.assertRaises(berth.NotFound):
+            other.get_status(self.name)
+        self.assertEqual(other.get_status(self.name, user_id="red")["status"], "waiting")
+        self.assertEqual(self.client(user_id="red").get_status(self.name)["user_id"], "red")
+        client.cancel(self.name)
+
+    def test_the_same_task_twice_is_one(self) -> None:
+        client = self.client()
+        first = client.submit_task(task_type="llm", request_id=self.name, payload="a")
+        self.assertEqual(client.submit_task(task_type="llm", request_id=self.name, payload="a"),
+                         first)
+        with self.assertRaises(berth.AlreadyExists) as caught:
+            client.submit_task(task_type="llm", request_id=self.name, payload="b")
+        self.assertEqual(caught.exception.code, "ALREADY_EXISTS")
+        self.assertFalse(caught.exception.retryable)
+
+    def test_a_wrong_task_is_refused_by_field(self) -> None:
+        with self.assertRaises(berth.InvalidArgument) as caught:
+            self.client().submit_task()
+        self.assertTrue(any(name.endswith("task_type") for name in caught.exception.fields),
+                        caught.exception.fields)
+        self.assertTrue(caught.exception.reason.code)
+
+    def test_a_field_that_is_not_there_is_named(self) -> None:
+        with self.assertRaisesRegex(TypeError, "'priorty'; did you mean 'priority'"):
+            self.client().submit_task(task_type="llm", priorty=3)
+
+    def test_an_unknown_task(self) -> None:
+        for ask in ("get_status", "wait", "explain", "cancel"):
+            with self.subTest(ask), self.assertRaises(berth.NotFound):
+                getattr(self.client(), ask)(self.name)
+
+    def test_a_cancelled_task_raises_at_its_waiter(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", held=True)
+        self.assertEqual(client.cancel(self.name, dry_run=True).matched, 1)
+        self.assertEqual(client.get_status(self.name)["status"], "waiting")
+        self.assertEqual(client.cancel(self.name).cancelled, 1)
+        with self.assertRaises(berth.TaskFailed) as caught:
+            client.wait(self.name)
+        self.assertEqual(caught.exception.status, "cancelled")
+        self.assertEqual(caught.exception.reason.code, "by_request")
+
+    def test_waiting_has_an_end(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", held=True)
+        with self.assertRaises(berth.WaitTimeout) as caught:
+            client.wait(self.name, timeout=0.3)
+        self.assertIsInstance(caught.exception, TimeoutError)
+        self.assertEqual(caught.exception.status, "waiting")
+        self.assertTrue(caught.exception.retryable)
+        client.release(self.name)
+        self.assertEqual(client.wait(self.name)["status"], "completed")
+
+    def test_cancel_by_group_and_never_by_nothing(self) -> None:
+        client = self.client()
+        for _ in range(3):
+            client.submit_task(task_type="llm", group=self.name, held=True)
+        self.assertEqual(client.cancel(group=self.name, dry_run=True).matched, 3)
+        self.assertEqual(client.cancel(group=self.name, task_type="embedding").cancelled, 0)
+        self.assertEqual(client.cancel(group=self.name).cancelled, 3)
+        with self.assertRaises(TypeError):
+            client.cancel()
+
+    def test_hold_release_and_explain(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])
+        why = client.explain(self.name)
+        self.assertEqual(why.binding[0].code, "waits_for_signal")
+        self.assertIn(self.name, str(why))
+        client.hold(self.name)
+        self.assertEqual(client.resolve(self.name), 0 if self.fake else 1)
+        client.release(self.name)
+        self.assertEqual(client.wait(self.name)["status"], "completed")
+
+    def test_output(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", command=["echo", "hi"])
+        text = "".join(chunk.text for chunk in client.logs(self.name, follow=True))
+        self.assertIn("hi\n", text)
+        self.assertEqual(client.wait(self.name)["status"], "completed")
+        self.assertEqual(list(client.logs(self.name, stream="stderr")), [])
+
+
+@with_both_clients
+class ManyTasksTest(ClientCase):
+    def test_a_list_comes_in_pages(self) -> None:
+        client = self.client()
+        for _ in range(7):
+            client.submit_task(task_type="llm", group=self.name, held=True)
+        tasks = list(client.list_tasks(group=self.name, page_size=3))
+        self.assertEqual(len({task.task_id for task in tasks}), 7)
+        self.assertEqual({task.status for task in tasks}, {"waiting"})
+        client.cancel(group=self.name)
+        self.assertEqual(list(client.list_tasks(group=self.name)), [])
+        ended = list(client.list_tasks(group=self.name, ended=True, states=["cancelled"]))
+        self.assertEqual(len(ended), 7)
+
+    def test_many_are_submitted_in_order(self) -> None:
+        client = self.client()
+        outcomes = list(client.submit_many(
+            ({"task_type": "llm", "task_id": f"{self.name}-{number}", "user_id": "many"}
+             for number in range(1000)), window=200))
+        self.assertEqual([outcome.task_id for outcome in outcomes],
+                         [f"{self.name}-{number}" for number in range(1000)])
+        self.assertEqual([outcome.index for outcome in outcomes], list(range(1000)))
+        self.assertTrue(all(outcome.accepted for outcome in outcomes))
+        self.assertEqual(client.wait(outcomes[-1].task_id)["user_id"], "many")
+
+    def test_a_refusal_among_many(self) -> None:
+        specs = [{"task_type": "llm"}, {"payload": "no queue"}, {"task_type": "llm"}]
+        for window in (1, 2, 100):
+            with self.subTest(window):
+                outcomes = list(self.client().submit_many(specs, window=window))
+                self.assertEqual([outcome.accepted for outcome in outcomes], [True, False, True])
+                self.assertIsInstance(outcomes[1].error, berth.InvalidArgument)
+                self.assertTrue(all(outcome.task_id for outcome in outcomes))
+
+    def test_none_and_half_of_many(self) -> None:
+        client = self.client()
+        self.assertEqual(list(client.submit_many([])), [])
+        outcomes = client.submit_many({"task_type": "llm"} for _ in range(100))
+        self.assertTrue(next(outcomes).accepted)
+        outcomes.close()
+        self.assertTrue(client.queues())
+
+    def test_a_workflow_runs_in_its_order(self) -> None:
+        client = self.client()
+        first, second = f"{self.name}-1", f"{self.name}-2"
+        ids = client.submit_workflow([
+            {"task_id": second, "task_type": "llm", "depends_on": [first]},
+            {"task_id": first, "task_type": "embedding"}])
+        self.assertEqual(ids, [second, first])
+        later, sooner = client.wait(second), client.wait(first)
+        self.assertLessEqual(sooner["ended_at"], later["started_at"])
+
+    def test_a_cycle_is_refused_whole(self) -> None:
+        client = self.client()
+        with self.assertRaises(berth.BerthError) as caught:
+            client.submit_workflow([
+                {"task_id": "a", "task_type": "llm", "depends_on": ["b"], "group": self.name},
+                {"task_id": "b", "task_type": "llm", "depends_on": ["a"], "group": self.name}])
+        self.assertEqual(caught.exception.reason.code, "dependency_cycle")
+        self.assertEqual(list(client.list_tasks(group=self.name, ended=True)), [])
+
+
+@with_both_clients
+class EventTest(ClientCase):
+    def test_events_from_a_number_on(self) -> None:
+        client = self.client()
+        before = client.server_info().sequence
+        client.wait(client.submit_task(self.name, task_type="llm", group=self.name))
+        events = list(client.events(group=self.name, after=before, follow=False))
+        self.assertEqual({event.task_id for event in events}, {self.name})
+        self.assertEqual(events[-1].status, "completed")
+        self.assertTrue(events[-1].ended)
+        numbers = [event.sequence for event in events]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        middle = numbers[len(numbers) // 2]
+        rest = list(client.events(group=self.name, after=middle, follow=False))
+        self.assertEqual([event.sequence for event in rest],
+                         [number for number in numbers if number > middle])
+
+    def test_events_are_followed(self) -> None:
+        client = self.client()
+        before = client.server_info().sequence
+        client.submit_task(self.name, task_type="llm", group=self.name, held=True)
+        events = client.events(group=self.name, after=before)
+        self.assertEqual(next(events).status, "waiting")
+        self.client().release(self.name)
+        seen = []
+        for event in events:
+            seen.append(event.status)
+            if event.ended:
+                break
+        self.assertEqual(seen[-1], "completed")
+
+
+@with_both_clients
+class ClusterTest(ClientCase):
+    def test_what_the_cluster_is(self) -> None:
+        client = self.client()
+        client.wait(client.submit_task(task_type="llm"))
+        self.assertLessEqual({"llm", "embedding", "diffusion"},
+                             {queue.name for queue in client.queues()})
+        self.assertGreater(sum(queue.completed for queue in client.queues()), 0)
+        self.assertTrue(all(0 < gpu.usable_mb <= gpu.total_mb for gpu in client.gpus()))
+        self.assertGreater(len(client.gpus()), 0)
+        self.assertIn("default", {tenant.name for tenant in client.tenants()})
+        self.assertIsInstance(client.models(), list)
+        self.assertIsInstance(client.usage(days=1), list)
+        self.assertGreater(client.server_info().sequence, 0)
+
+
+class NamesTest(unittest.TestCase):
+    def test_both_clients_have_the_same_methods(self) -> None:
+        def public(kind: type) -> set[str]:
+            return {name for name in dir(kind) if not name.startswith("_")}
+
+        self.assertEqual(public(berth.Client), public(berth.AsyncClient))
+
+    def test_the_other_names(self) -> None:
+        self.assertIs(gpu_scheduler.GPUClient, berth.GPUClient)
+        self.assertIs(berth.GPUClient, berth.Client)
+        for name in berth.__all__:
+            self.assertIs(getattr(gpu_scheduler, name), getattr(berth, name))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -26,6 +26,8 @@ OPTIONS = (
 )
 
 
+LOOPBACK = ("localhost:", "127.", "[::1]:")
+
 # Its code comes from protoc, without types.
 make_stub: Any = scheduler_pb2_grpc.SchedulerStub
 
@@ -34,18 +36,25 @@ def metadata(token: Optional[str]) -> tuple[tuple[str, str], ...]:
     return () if token is None else (("authorization", f"Bearer {token}"),)
 
 
+def options(host: str) -> tuple[tuple[str, int], ...]:
+    """A proxy of the environment is for the world outside: gRPC would send loopback there too."""
+    if host.startswith(LOOPBACK):
+        return (*OPTIONS, ("grpc.enable_http_proxy", 0))
+    return OPTIONS
+
+
 def open_channel(host: str, tls: Tls) -> Any:
     """For the blocking client."""
     if tls is False:
-        return grpc.insecure_channel(host, options=OPTIONS)
-    return grpc.secure_channel(host, _credentials(tls), options=OPTIONS)
+        return grpc.insecure_channel(host, options=options(host))
+    return grpc.secure_channel(host, _credentials(tls), options=options(host))
 
 
 def open_aio_channel(host: str, tls: Tls) -> Any:
     """For the asynchronous client; belongs to the event loop that runs now."""
     if tls is False:
-        return grpc.aio.insecure_channel(host, options=OPTIONS)
-    return grpc.aio.secure_channel(host, _credentials(tls), options=OPTIONS)
+        return grpc.aio.insecure_channel(host, options=options(host))
+    return grpc.aio.secure_channel(host, _credentials(tls), options=options(host))
 
 
 def _credentials(tls: Tls) -> Any:

@@ -5,7 +5,7 @@ import unittest
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from berth import spec, timing
+from berth import channel, spec, timing
 from berth.models import Reason
 from berth.requests import Tenants, task_filter
 
@@ -92,6 +92,14 @@ class RequestTest(unittest.TestCase):
     def test_a_reason_reads_as_its_sentence(self) -> None:
         self.assertEqual(str(Reason("vram_short", "needs 8 GB")), "needs 8 GB")
         self.assertEqual(str(Reason("vram_short")), "vram_short")
+
+
+class ChannelTest(unittest.TestCase):
+    def test_no_proxy_stands_before_this_machine(self) -> None:
+        off = ("grpc.enable_http_proxy", 0)
+        for host in ("localhost:50051", "127.0.0.1:1", "[::1]:50051"):
+            self.assertIn(off, channel.options(host))
+        self.assertNotIn(off, channel.options("gpus.example:50051"))
 
 
 class MakeSyncTest(unittest.TestCase):

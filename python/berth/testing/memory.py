@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Optional
 
@@ -71,6 +72,8 @@ class Memory:
         self.queues = tuple(queues)
         self.events: list[pb.TaskEvent] = []
         self.records: dict[tuple[str, str], Record] = {}
+        self._in_state: defaultdict[int, dict[tuple[str, str], Record]] = defaultdict(dict)
+        self._live: Counter[str] = Counter()  # tasks of a tenant that have not ended
         self._requests: dict[tuple[str, str], tuple[str, ...]] = {}
         self._signals: set[tuple[str, str]] = set()
         self._max_queue_size = max_queue_size
@@ -138,8 +141,7 @@ class Memory:
             if not (name.startswith(SIGNAL) or name in inside or (tenant, name) in self.records):
                 raise Refused("FAILED_PRECONDITION", f"depends on {name}, which is not known",
                               "dependency_unknown")
-        live = sum(1 for record in self.records.values()
-                   if record.status.user_id == tenant and not record.ended)
+        live = self._live[tenant]
         if live >= self._max_queue_size:
             raise Refused("RESOURCE_EXHAUSTED", f"{tenant} has {live} live tasks and may have no "
                           "more", "tenant_queue_full", retry_after=1.0,
@@ -158,6 +160,7 @@ class Memory:
         record.spec.CopyFrom(spec)
         record.spec.task_id, record.spec.user_id = name, tenant
         self.records[record.key] = record
+        self._live[tenant] += 1
         if inside is None:
             self._settle(record)
         return record
@@ -198,10 +201,13 @@ class Memory:
         status = record.status
         if status.state == state == pb.WAITING and status.reason == (reason or pb.Reason()):
             return
+        self._in_state[status.state].pop(record.key, None)
+        self._in_state[state][record.key] = record
         status.state = state
         status.reason.CopyFrom(reason or pb.Reason())
         if record.ended:
             status.ended_unix_ms = now_ms()
+            self._live[status.user_id] -= 1
         self.events.append(pb.TaskEvent(
             sequence=len(self.events) + 1, at_unix_ms=now_ms(), task_id=status.task_id,
             task_no=status.task_no, user_id=status.user_id, task_type=status.task_type,
@@ -213,15 +219,14 @@ class Memory:
 
     def _settle_waiting(self) -> int:
         """Looks again at the tasks that wait; returns how many wait no longer."""
-        waiting = [record for record in self.records.values() if record.status.state == pb.WAITING]
+        waiting = list(self._in_state[pb.WAITING].values())
         for record in waiting:
             if record.status.state == pb.WAITING:
                 self._settle(record)
         return sum(1 for record in waiting if record.status.state != pb.WAITING)
 
     def next_pending(self) -> Optional[Record]:
-        return next((record for record in self.records.values()
-                     if record.status.state == pb.PENDING), None)
+        return next(iter(self._in_state[pb.PENDING].values()), None)
 
     def start(self, record: Record) -> None:
         with self.changed:
@@ -287,10 +292,10 @@ class Memory:
         raise Refused("NOT_FOUND", f"tenant {tenant} has no task {task_id}", "unknown_task")
 
     def ahead(self, record: Record) -> int:
-        return sum(1 for other in self.records.values()
-                   if other.status.state == pb.PENDING
-                   and other.status.task_type == record.status.task_type
-                   and other.status.task_no < record.status.task_no)
+        with self.changed:
+            return sum(1 for other in self._in_state[pb.PENDING].values()
+                       if other.status.task_type == record.status.task_type
+                       and other.status.task_no < record.status.task_no)
 
     def status(self, record: Record, with_spec: bool = False,
                with_history: bool = False) -> pb.TaskStatus:

@@ -1,7 +1,7 @@
 """What the tests share: a server, and both clients behind one face.
 
 Each test of a client runs twice, with Client and with AsyncClient. BERTH_TEST_SERVER=HOST:PORT
-(and BERTH_TEST_TOKEN) names a server for the tests that need no fake; the others keep to theirs.
+names a server, without authentication, for the tests that need no fake; the others keep to theirs.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ from berth import AsyncClient, Client
 from berth.testing import FakeServer
 
 REAL_SERVER = os.environ.get("BERTH_TEST_SERVER")
-REAL_TOKEN = os.environ.get("BERTH_TEST_TOKEN")
 
 
 class Blocking:
@@ -64,10 +63,10 @@ class ClientCase(unittest.TestCase):
         self.fake: Optional[FakeServer] = None
         self.name = f"test-{uuid.uuid4().hex[:12]}"  # of groups and tasks: a real server keeps them
         if REAL_SERVER and not self.needs_fake:
-            self.host, self.token = REAL_SERVER, REAL_TOKEN
+            self.host = REAL_SERVER
         else:
             self.fake = self.serve()
-            self.host, self.token = self.fake.host, None
+            self.host = self.fake.host
 
     def serve(self, *arguments: Any, **named: Any) -> FakeServer:
         server = FakeServer(*arguments, **named)
@@ -76,7 +75,6 @@ class ClientCase(unittest.TestCase):
 
     def client(self, **named: Any) -> Any:
         named.setdefault("host", self.host)
-        named.setdefault("token", self.token)
         named.setdefault("timeout", 10.0)
         client = type(self).make_client(**named)
         self.addCleanup(client.close)

@@ -1,4 +1,4 @@
-"""The parts that need no server: specs, durations, details, and the making of the blocking client."""
+"""The parts that need no server: specs, durations, requests, the making of the blocking client."""
 
 import importlib.util
 import unittest

@@ -94,7 +94,9 @@ class Memory:
     def submit_workflow(self, request: pb.SubmitWorkflowRequest,
                         tenant: str) -> pb.SubmitWorkflowResponse:
         with self.changed:
-            before = self._requests.get((tenant, request.request_id)) if request.request_id else None
+            before = None
+            if request.request_id:
+                before = self._requests.get((tenant, request.request_id))
             ids = before or self._add_workflow(request, tenant)
             return pb.SubmitWorkflowResponse(
                 task_ids=ids, task_nos=[self.records[tenant, name].status.task_no for name in ids],
@@ -151,7 +153,7 @@ class Memory:
              inside: Optional[Mapping[str, object]] = None) -> Record:
         self._check(spec, tenant, inside or {})
         self._last_no += 1
-        name = spec.task_id or f"task-{self._last_no:08d}"
+        name = spec.task_id or f"t-{self._last_no}"
         status = pb.TaskStatus(task_id=name, task_no=self._last_no, user_id=tenant,
                                task_type=spec.task_type, submitted_unix_ms=now_ms(),
                                group=spec.group, labels=spec.labels, priority=spec.priority,
@@ -282,13 +284,13 @@ class Memory:
     # ---- Reading ---------------------------------------------------------------------------------
 
     def find(self, task_id: str, tenant: str) -> Record:
+        """By its id, or as "t-NUMBER"."""
         with self.changed:
-            if task_id.startswith("#"):
-                for record in self.records.values():
-                    if f"#{record.status.task_no}" == task_id:
-                        return record
-            elif (tenant, task_id) in self.records:
+            if (tenant, task_id) in self.records:
                 return self.records[tenant, task_id]
+            for record in self.records.values():
+                if record.status.user_id == tenant and f"t-{record.status.task_no}" == task_id:
+                    return record
         raise Refused("NOT_FOUND", f"tenant {tenant} has no task {task_id}", "unknown_task")
 
     def ahead(self, record: Record) -> int:

@@ -185,7 +185,8 @@ class Event:
     def read(cls, message: pb.TaskEvent) -> "Event":
         return cls(message.sequence, instant(message.at_unix_ms), message.task_id, message.task_no,
                    message.user_id, message.task_type, message.group,
-                   enum_name(pb.TaskState, message.state), Reason.read(message.reason), message.attempt, tuple(message.gpus))
+                   enum_name(pb.TaskState, message.state), Reason.read(message.reason),
+                   message.attempt, tuple(message.gpus))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
@@ -18,6 +19,7 @@ class Tenants:
     def __init__(self, default: Optional[str]) -> None:
         self._default = default
         self._of_task: dict[str, str] = {}
+        self._lock = threading.Lock()
 
     def of(self, task_id: str, user_id: Optional[str]) -> str:
         """The tenant to ask for; empty: the server's default, or the token's."""
@@ -27,12 +29,13 @@ class Tenants:
         return user_id or self._default or ""
 
     def remember(self, task_id: str, user_id: str) -> None:
-        if not user_id or user_id == self._default:
+        """The oldest are forgotten when there are very many."""
+        with self._lock:
             self._of_task.pop(task_id, None)
-            return
-        self._of_task[task_id] = user_id
-        if len(self._of_task) > REMEMBERED_TENANTS:
-            del self._of_task[next(iter(self._of_task))]
+            if user_id and user_id != self._default:
+                self._of_task[task_id] = user_id
+            if len(self._of_task) > REMEMBERED_TENANTS:
+                del self._of_task[next(iter(self._of_task))]
 
 
 def new_id() -> str:

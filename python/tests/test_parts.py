@@ -7,7 +7,7 @@ from pathlib import Path
 
 from berth import channel, spec, timing
 from berth.models import Reason
-from berth.requests import Tenants, task_filter
+from berth.requests import REMEMBERED_TENANTS, Tenants, task_filter
 
 TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
@@ -81,6 +81,13 @@ class RequestTest(unittest.TestCase):
         tenants.remember("a", "mine")
         self.assertEqual(tenants.of("a", None), "mine")
         self.assertEqual(Tenants(None).of("a", None), "")
+
+    def test_very_many_tenants_are_not_all_remembered(self) -> None:
+        tenants = Tenants(None)
+        for number in range(REMEMBERED_TENANTS + 1):
+            tenants.remember(str(number), "red")
+        self.assertEqual(tenants.of("0", None), "")
+        self.assertEqual(tenants.of("1", None), "red")
 
     def test_states(self) -> None:
         self.assertEqual(len(task_filter(states=["pending", "running"]).states), 2)

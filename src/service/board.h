@@ -1,0 +1,193 @@
+// Board: what is known of every live task, lease, GPU and model, for people to read. A plain value
+// without locks; the view guards one at the last released event.
+//
+// It follows from the notes, events and actions of the journal, applied in order; it decides
+// nothing and the core never reads it. Tasks that have ended leave it: they are handed out once, for
+// the history and the streams.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/action.h"
+#include "core/event.h"
+#include "core/model/task_states.h"
+#include "service/names.h"
+#include "service/notes.h"
+#include "service/task_card.h"
+
+namespace berth::service {
+
+struct AttemptLine {
+  std::uint32_t number = 0;
+  LeaseId lease;
+  std::vector<GpuId> gpus;
+  Time started = Time::never();
+  Time ended = Time::never();
+  std::int64_t charge_us = 0;
+  std::string result;  // a serialized berth.v1.TaskResult; "": none yet
+};
+
+struct TaskLine {
+  CardPtr card;
+  core::TaskState state = core::TaskState::pending;
+  core::Reason reason;  // the last that was recorded: a deferral's, the end's
+  Time eligible;
+  Time ended = Time::never();
+  std::vector<AttemptLine> attempts;
+};
+
+struct LeaseLine {
+  QueueId queue;
+  ModelId model;
+  Milli share;
+  Mib vram;
+  std::vector<GpuId> gpus;
+  std::vector<TaskNo> tasks;  // not yet ended
+  Time granted;
+  Time started = Time::never();
+  Duration expected;
+};
+
+struct ResidentLine {
+  LoadId load;
+  bool loading = false;
+  Time since;
+};
+
+struct Ends {
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t expired = 0;
+};
+struct QueueLine {
+  std::uint64_t waiting = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t running = 0;  // and starting
+  std::uint64_t batches = 0;
+  Ends ends;
+};
+struct TenantLine {
+  std::uint64_t waiting = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t running = 0;
+  Ends ends;
+  std::int64_t charged_us = 0;
+};
+struct ModelLine {
+  std::uint64_t loads = 0;
+  std::uint64_t load_failures = 0;
+  std::uint64_t evictions = 0;
+  Duration load_time{0};  // of all loads together
+};
+struct GpuLine {
+  Mib promised{0};  // to leases and weights
+  Milli load{0};
+  std::vector<LeaseId> leases;
+  std::map<ModelId, ResidentLine> models;
+};
+
+// A task's step to another state, for streams. `ordinal` is that of the action in the journal.
+struct TaskChange {
+  std::uint64_t ordinal = 0;
+  Time at;
+  CardPtr card;
+  core::TaskState state = core::TaskState::pending;
+  core::Reason reason;
+  std::uint32_t attempt = 0;
+  std::vector<GpuId> gpus;
+};
+
+// Live tasks by number. Pages come and go with the tasks in them, so a few old tasks cost little.
+class TaskTable {
+ public:
+  static constexpr std::uint64_t kPage = 256;
+
+  TaskLine* find(TaskNo task);
+  const TaskLine* find(TaskNo task) const;
+  TaskLine& add(TaskNo task);
+  void remove(TaskNo task);
+  std::size_t size() const { return size_; }
+
+  // Calls visit(line) for tasks from this number on, upwards, until it returns false.
+  template <class Visit>
+  void each_from(TaskNo first, Visit&& visit) const {
+    for (auto at = pages_.lower_bound(first.value / kPage); at != pages_.end(); ++at) {
+      const std::uint64_t base = at->first * kPage;
+      for (std::uint64_t i = first.value > base ? first.value - base : 0; i < kPage; ++i) {
+        const TaskLine* line = at->second->lines[i].get();
+        if (line != nullptr && !visit(*line)) return;
+      }
+    }
+  }
+
+ private:
+  struct Page {
+    std::array<std::unique_ptr<TaskLine>, kPage> lines;
+    std::size_t used = 0;
+  };
+  std::map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  std::size_t size_ = 0;
+};
+
+class Board {
+ public:
+  // What a group changed, for those who pass it on. The caller clears it.
+  struct Changes {
+    std::vector<TaskChange> tasks;
+    std::vector<TaskLine> ended;
+  };
+
+  void apply(const Note& note);
+  void apply(const core::Event& event);
+  // `waits`: of a TaskAccepted, whether the task begins as waiting. `now`: the event's, or the last
+  // Instant's. `ordinal`: of this action in the journal, from 1.
+  void apply(const core::Action& action, Time now, std::uint64_t ordinal, bool waits,
+             Changes& changes);
+
+  const Names& names() const { return names_; }
+  const TaskTable& tasks() const { return tasks_; }
+  const std::map<LeaseId, LeaseLine>& leases() const { return leases_; }
+  // By number; as long as the names' lists.
+  const std::vector<QueueLine>& queues() const { return queues_; }
+  const std::vector<TenantLine>& tenants() const { return tenants_; }
+  const std::vector<ModelLine>& models() const { return models_; }
+  const std::vector<GpuLine>& gpus() const { return gpus_; }
+
+  // The live task of a tenant with this id, its own or "t-NUMBER"; none: there is none.
+  TaskNo find_live(TenantId tenant, std::string_view id) const;
+
+  // Live tasks with large specs, by segment of the journal: these segments must stay.
+  std::uint64_t oldest_needed_segment() const;
+
+ private:
+  friend class BoardCodec;  // snapshot: board_snapshot.cpp
+
+  void accept(const core::Event& event);
+  void step(TaskLine& line, core::TaskState to, const core::Reason& reason, Time now,
+            std::uint64_t ordinal, Changes& changes);
+  void count(const TaskLine& line, core::TaskState state, std::int64_t by);
+  void start(const core::BatchStarted& batch, Time now, std::uint64_t ordinal, Changes& changes);
+  void finish(const core::TaskFinished& finished, Time now, std::uint64_t ordinal,
+              Changes& changes);
+  void close(const core::LeaseClosed& closed);
+
+  Names names_;
+  TaskTable tasks_;
+  std::map<LeaseId, LeaseLine> leases_;
+  std::vector<QueueLine> queues_;
+  std::vector<TenantLine> tenants_;
+  std::vector<ModelLine> models_;
+  std::vector<GpuLine> gpus_;
+  std::map<std::pair<std::uint32_t, std::string>, TaskNo, std::less<>> ids_;
+  std::map<std::uint64_t, std::uint64_t> specs_by_segment_;
+  std::map<TaskNo, CardPtr> described_;  // cards whose submit has not been decided yet
+};
+
+}  // namespace berth::service

@@ -1,0 +1,131 @@
+// Commands: what the edge asks of the sequencer, as plain values with the way back.
+//
+// The edge has checked ranges and rights; names are resolved by the sequencer, in the order of the
+// journal. `done` is called exactly once, on the release thread, after the sync of the group that
+// decided it (or at once, by the caller's thread, never: a full ring refuses the whole command).
+// It must not block and must not throw.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/model/explanation.h"
+#include "core/model/reason.h"
+#include "core/model/specs.h"
+#include "service/task_card.h"
+
+namespace berth::service {
+
+// A task as the edge understood it. Of `spec`, tenant, queue, group and dependencies are filled in
+// by the sequencer from the names; of `card`, the numbers.
+struct NewTask {
+  CardPtr card;
+  core::TaskSpec spec;
+  std::string tenant;
+  std::string queue;
+  std::vector<std::string> depends_on;  // ids; "signal:NAME"
+  std::optional<std::uint8_t> tier;     // absent: the tenant's
+};
+
+struct SubmitOutcome {
+  enum class Kind : std::uint8_t {
+    accepted,
+    duplicate,           // the same content was submitted before: `task` is that one
+    conflict,            // the id or request id belongs to other content: `task` is that one
+    refused,             // by the core: `reason`
+    unknown_queue,
+    unknown_dependency,  // `what` names it
+    tier_denied,         // the tenant may not use this tier; reason.need, .have
+    too_many_tenants,
+  };
+  Kind kind = Kind::accepted;
+  TaskNo task;
+  core::Reason reason;
+  std::string what;
+  bool by_request_id = false;  // a conflict: of the request id, not of the task id
+};
+
+struct SubmitCommand {
+  std::vector<NewTask> tasks;
+  bool workflow = false;  // all or nothing; they may depend on one another
+  std::function<void(std::span<const SubmitOutcome>)> done;
+};
+
+// ---- Control -------------------------------------------------------------------------------------
+
+struct CancelTasks {
+  std::vector<TaskNo> tasks;
+};
+struct HoldTask {
+  TaskNo task;
+};
+struct ReleaseTask {
+  TaskNo task;
+};
+struct ResolveSignal {
+  std::string tenant;
+  std::string signal;
+};
+struct SetQueuePaused {
+  std::string queue;
+  bool paused = true;
+};
+struct SetQueueDraining {
+  std::string queue;
+  bool draining = true;
+};
+struct SetTenantPaused {
+  std::string tenant;
+  bool paused = true;
+};
+struct SetGpuDraining {
+  std::string gpu;  // its name or UUID
+  bool draining = true;
+};
+struct DefineTenant {
+  std::string name;
+  core::TenantSpec spec;
+  std::uint8_t tier = 0;
+};
+struct DefineQueue {
+  std::string name;
+  std::string model;  // "": none
+  core::QueueSpec spec;
+};
+struct DefineModel {
+  std::string name;
+  core::ModelSpec spec;
+};
+struct DefinePolicy {
+  core::PolicySpec spec;
+};
+// A read that needs the engine: answered with the group, so never ahead of what is durable.
+struct ExplainTask {
+  TaskNo task;
+};
+
+using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
+                             SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant,
+                             DefineQueue, DefineModel, DefinePolicy, ExplainTask>;
+
+struct ControlOutcome {
+  enum class Kind : std::uint8_t { done, unknown_name, refused };
+  Kind kind = Kind::done;
+  core::Reason reason;      // of a refusal by the core
+  std::string what;         // unknown_name: the noun and the name, `queue "lmm"`
+  std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
+  bool created = false;     // Define…: it is new
+  std::optional<core::Explanation> explanation;
+};
+
+struct ControlCommand {
+  Control what;
+  std::function<void(const ControlOutcome&)> done;
+};
+
+}  // namespace berth::service

@@ -1,0 +1,50 @@
+// Feed: the newest steps of tasks, for streams. A bounded ring; the release thread adds, any thread
+// reads.
+//
+// Readers pull: they ask for what comes behind an ordinal, and are woken when there is more. One
+// that falls behind the ring is told so, and goes on from the journal (journal_feed.h).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "service/board.h"
+
+namespace berth::service {
+
+class Feed {
+ public:
+  explicit Feed(std::size_t capacity) : capacity_(capacity) {}
+
+  // `last` is the ordinal of the newest action of the group, a task's step or not.
+  void add(std::vector<TaskChange>&& changes, std::uint64_t last);
+
+  struct Answer {
+    bool too_old = false;      // the ring no longer holds what comes behind `after`
+    std::uint64_t oldest = 0;  // what it holds begins behind this ordinal
+    std::uint64_t last = 0;    // everything up to here is in `changes`, or was left out by nobody
+    std::vector<TaskChange> changes;
+  };
+  Answer read(std::uint64_t after, std::size_t most) const;
+  std::uint64_t last() const;
+
+  // `wake` is called by the release thread after each group that added something; it must be cheap
+  // and must not call back. Returns a number for `forget`, after which it is not called any more.
+  std::uint64_t wake_on_news(std::function<void()> wake);
+  void forget(std::uint64_t subscription);
+
+ private:
+  const std::size_t capacity_;
+  mutable std::mutex mutex_;
+  std::deque<TaskChange> ring_;
+  std::uint64_t before_ring_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t next_subscription_ = 1;
+  std::map<std::uint64_t, std::function<void()>> sleepers_;
+};
+
+}  // namespace berth::service

@@ -1,0 +1,101 @@
+// Names: which name has which number, and what was last said of it: tenants, queues, models, GPUs,
+// groups, signals. A plain value without locks; the sequencer has one at the newest event, the view
+// one at the last released.
+//
+// Numbers are dense and never reused. It changes only by apply, with notes and events in the order
+// of the journal, so recovery arrives at the same value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/event.h"
+#include "core/model/specs.h"
+#include "service/notes.h"
+
+namespace berth::service {
+
+struct TenantEntry {
+  std::string name;
+  core::TenantSpec spec;
+  std::uint8_t tier = 0;  // the best its tasks may have
+  bool paused = false;
+};
+struct QueueEntry {
+  std::string name;
+  core::QueueSpec spec;
+  bool paused = false;
+  bool draining = false;
+};
+struct ModelEntry {
+  std::string name;
+  core::ModelSpec spec;
+};
+struct GpuEntry {
+  std::string uuid;
+  std::string name;
+  std::string kind;
+  std::string node;
+  bool simulated = false;
+  core::GpuSpec spec;
+  bool draining = false;
+  bool lost = false;
+};
+
+class Names {
+ public:
+  const std::vector<TenantEntry>& tenants() const { return tenants_; }
+  const std::vector<QueueEntry>& queues() const { return queues_; }
+  const std::vector<ModelEntry>& models() const { return models_; }
+  const std::vector<GpuEntry>& gpus() const { return gpus_; }
+  const std::vector<std::string>& nodes() const { return nodes_; }
+  const core::PolicySpec& policy() const { return policy_; }
+
+  // None: no such name.
+  TenantId tenant(std::string_view name) const;
+  QueueId queue(std::string_view name) const;
+  ModelId model(std::string_view name) const;
+  GpuId gpu(std::string_view name_or_uuid) const;
+  NodeId node(std::string_view name) const;
+  KindId kind(std::string_view name) const;
+  GroupId group(TenantId tenant, std::string_view name) const;
+  SignalId signal(TenantId tenant, std::string_view name) const;
+  std::string_view signal_name(SignalId signal) const;
+
+  // The numbers the next new ones get.
+  KindId next_kind() const { return {static_cast<std::uint32_t>(kinds_.size())}; }
+  NodeId next_node() const { return {static_cast<std::uint32_t>(nodes_.size())}; }
+  GroupId next_group() const { return next_group_; }
+  SignalId next_signal() const { return {signal_names_.size()}; }
+
+  void apply(const Note& note);
+  void apply(const core::Event& event);
+
+  // Every note and event that leads here from nothing, in a fixed order.
+  std::vector<Note> notes() const;
+
+ private:
+  using Index = std::map<std::string, std::uint32_t, std::less<>>;
+  template <class Number>
+  static Number find(const Index& index, std::string_view name);
+
+  std::vector<TenantEntry> tenants_;
+  std::vector<QueueEntry> queues_;
+  std::vector<ModelEntry> models_;
+  std::vector<GpuEntry> gpus_;
+  std::vector<std::string> kinds_;
+  std::vector<std::string> nodes_;
+  std::vector<std::pair<TenantId, std::string>> signal_names_;
+  core::PolicySpec policy_;
+  GroupId next_group_{0};
+  Index tenant_index_, queue_index_, model_index_, gpu_index_, kind_index_, node_index_;
+  std::map<std::pair<std::uint32_t, std::string>, GroupId, std::less<>> groups_;
+  std::map<std::pair<std::uint32_t, std::string>, SignalId, std::less<>> signals_;
+};
+
+}  // namespace berth::service

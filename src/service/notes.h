@@ -1,0 +1,91 @@
+// Notes: what the journal keeps beside the core's events: names, task cards, results, starts of the
+// server. A closed variant of plain values, and its bytes.
+//
+// A note stands before the event it belongs to, in the same group. The bytes are little-endian,
+// strings with their length; a tag no build knows is an error, never skipped.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "journal/wire.h"
+#include "service/task_card.h"
+
+namespace berth::service {
+
+struct TenantNamed {
+  TenantId tenant;
+  std::string name;
+  std::uint8_t tier = 0;
+  bool operator==(const TenantNamed&) const = default;
+};
+struct QueueNamed {
+  QueueId queue;
+  std::string name;
+  bool operator==(const QueueNamed&) const = default;
+};
+struct ModelNamed {
+  ModelId model;
+  std::string name;
+  bool operator==(const ModelNamed&) const = default;
+};
+struct GpuNamed {
+  GpuId gpu;
+  std::string uuid;
+  std::string name;
+  std::string kind;
+  std::string node;
+  bool simulated = false;
+  bool operator==(const GpuNamed&) const = default;
+};
+struct GroupNamed {
+  GroupId group;
+  TenantId tenant;
+  std::string name;
+  bool operator==(const GroupNamed&) const = default;
+};
+struct SignalNamed {
+  SignalId signal;
+  TenantId tenant;
+  std::string name;
+  bool operator==(const SignalNamed&) const = default;
+};
+// The task whose Submit (or SubmitWorkflow) follows.
+struct TaskDescribed {
+  CardPtr card;
+};
+// How attempts ended, as the agent said it; the report's event follows.
+struct AttemptResult {
+  TaskNo task;
+  LeaseId lease;
+  std::string result;  // a serialized berth.v1.TaskResult, opaque here
+  bool operator==(const AttemptResult&) const = default;
+};
+// The server began an epoch. Engine time and the wall clock were equal then, up to `behind`.
+struct EpochBegan {
+  std::uint64_t epoch = 0;
+  Time at;
+  std::int64_t wall_unix_ns = 0;
+  std::string version;
+  bool operator==(const EpochBegan&) const = default;
+};
+
+using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
+                          TaskDescribed, AttemptResult, EpochBegan>;
+
+void encode_note(journal::Writer& out, const Note& note);
+
+// All of `bytes` is one note. `spec_at` becomes the place of a card's spec if it is too large to be
+// kept in memory: give the place of the note's first byte.
+std::optional<Note> decode_note(journal::ByteView bytes, store::BytesAt at,
+                                journal::DecodeError* error = nullptr);
+
+// Where in the encoded note of this card its spec begins; it ends with the note.
+std::size_t spec_offset(std::size_t note_size, const TaskCard& card);
+
+}  // namespace berth::service

@@ -1,0 +1,122 @@
+// Service: the engine behind a door that many may use. It joins sequencer, store, release, view,
+// courier and history, and owns their threads. No network here.
+//
+//   any thread      offer(command)                       bounded rings; control before submits
+//   engine thread   sequencer: resolve, step, encode     into the open group
+//   store thread    append, sync, then release: view, feed, replies, leases, acknowledgements
+//   history thread  ended tasks into SQLite              may lag; the journal is the truth
+//   snapshot thread snapshot + tail -> next snapshot     from disk only, never from the engine
+//
+// Nothing observable precedes its sync. A failed sync ends the process.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "berth/v1/agent.pb.h"
+#include "service/commands.h"
+#include "service/feed.h"
+#include "service/view.h"
+#include "store/history.h"
+
+namespace berth::service {
+
+struct ServiceOptions {
+  std::filesystem::path data;
+  std::uint64_t segment_bytes = 64ULL << 20;
+  std::uint64_t snapshot_every_events = 1'000'000;
+  std::size_t keep_snapshots = 2;
+  Duration journal_retention = minutes(24 * 60);
+  std::size_t submit_ring = 65'536;  // tasks that may wait for the sequencer
+  std::size_t feed_capacity = 65'536;
+  Duration remember_ids = minutes(24 * 60);
+  Duration result_ttl = minutes(7 * 24 * 60);
+  std::size_t max_tenants = 10'000;
+  core::TenantSpec tenant_defaults;
+  std::uint8_t tenant_default_tier = 0;
+  bool make_unknown_tenants = true;  // false under authentication
+  std::string version;
+  std::function<Time()> clock;               // engine time; never backwards within a process
+  std::function<std::int64_t()> wall_clock;  // unix nanoseconds
+  std::function<void(const std::string&)> log;
+};
+
+// Counters for /metrics and `berth info`. Read without locks.
+struct ServiceStats {
+  std::uint64_t epoch = 0;
+  std::uint64_t events = 0;     // sequenced since the first start
+  std::uint64_t released = 0;   // ordinal of the last released action
+  std::uint64_t hash = 0;       // after it
+  std::uint64_t groups = 0;     // since this start, as the following
+  std::uint64_t synced_bytes = 0;
+  std::uint64_t submits_refused_full = 0;
+  std::uint64_t ring_tasks = 0;     // waiting for the sequencer now
+  std::uint64_t history_lag = 0;    // ended tasks not in the history yet
+  std::uint64_t snapshots = 0;
+  std::uint64_t snapshot_seq = 0;
+  std::vector<std::uint64_t> sync_us_buckets;  // counts, bounds in kSyncBucketsUs
+  std::uint64_t sync_us_sum = 0;
+  std::int64_t next_wakeup_ns = 0;  // engine time; INT64_MAX: none
+  std::int64_t now_ns = 0;
+};
+inline constexpr std::array<std::uint64_t, 10> kSyncBucketsUs = {
+    50, 100, 250, 500, 1'000, 2'500, 5'000, 10'000, 50'000, 250'000};
+
+class Service {
+ public:
+  // Recovers what stands in options.data (or begins there), without starting anything.
+  static Result<std::unique_ptr<Service>> open(ServiceOptions options);
+  ~Service();
+
+  // Configuration at the start: what differs from what is known becomes events.
+  void configure(std::vector<Control> wanted);
+
+  // Starts the threads. From now on commands are taken.
+  void start();
+  // Takes no more commands (offer answers false), finishes what it has, writes a snapshot.
+  void stop();
+
+  // False: the ring is full, nothing was taken; try again a little later.
+  bool offer(SubmitCommand&& command);
+  bool offer(ControlCommand&& command);
+
+  // The agents' side. `to_agent` is called on the release thread and must not block.
+  using ToAgent = std::function<void(v1::ServerMessage&&)>;
+  std::uint64_t open_session(ToAgent to_agent);
+  void agent_said(std::uint64_t session, v1::AgentMessage&& message);
+  void close_session(std::uint64_t session);
+
+  // Output of a task, from its agent. `sink` gets chunks on the agent's thread until one has `end`
+  // or an error; false ends it.
+  using LogSink = std::function<bool(const v1::LogData&)>;
+  std::uint64_t open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink);
+  void close_log(std::uint64_t log);
+
+  // Reads. The history's reader is thread-safe.
+  const View& view() const;
+  Feed& feed();
+  const store::HistoryReader& history() const;
+  ServiceStats stats() const;
+  // Task steps behind `after`, from the journal; for readers that fell behind the feed. Cards of
+  // tasks that have ended come from the history.
+  Result<Feed::Answer> read_journal(std::uint64_t after, std::size_t most) const;
+  // A task's spec, from memory or from the journal.
+  Result<std::string> spec_of(const TaskCard& card) const;
+  // The task of a tenant with this id, live or ended within the time ids are remembered.
+  TaskNo find_task(TenantId tenant, std::string_view id) const;
+
+  const ServiceOptions& options() const;
+
+ private:
+  struct Parts;
+  explicit Service(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::service

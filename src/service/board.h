@@ -58,6 +58,7 @@ struct ResidentLine {
   LoadId load;
   bool loading = false;
   Time since;
+  Mib weights{0};
 };
 
 struct Ends {
@@ -93,7 +94,7 @@ struct GpuLine {
   std::map<ModelId, ResidentLine> models;
 };
 
-// A task's step to another state, for streams. `ordinal` is that of the action in the journal.
+// A task's step to another state, for streams. `ordinal`: of the message that made it.
 struct TaskChange {
   std::uint64_t ordinal = 0;
   Time at;
@@ -144,12 +145,17 @@ class Board {
     std::vector<TaskLine> ended;
   };
 
+  // `now`: the event's, or the last Instant's. `ordinal`: of the message in the journal, events and
+  // actions counted together from 1.
+  struct At {
+    Time now;
+    std::uint64_t ordinal = 0;
+  };
+
   void apply(const Note& note);
-  void apply(const core::Event& event);
-  // `waits`: of a TaskAccepted, whether the task begins as waiting. `now`: the event's, or the last
-  // Instant's. `ordinal`: of this action in the journal, from 1.
-  void apply(const core::Action& action, Time now, std::uint64_t ordinal, bool waits,
-             Changes& changes);
+  void apply(const core::Event& event, std::uint64_t ordinal, Changes& changes);
+  // `waits`: of a TaskAccepted, whether the task begins as waiting.
+  void apply(const core::Action& action, const At& at, bool waits, Changes& changes);
 
   const Names& names() const { return names_; }
   const TaskTable& tasks() const { return tasks_; }
@@ -169,14 +175,20 @@ class Board {
  private:
   friend class BoardCodec;  // snapshot: board_snapshot.cpp
 
-  void accept(const core::Event& event);
-  void step(TaskLine& line, core::TaskState to, const core::Reason& reason, Time now,
-            std::uint64_t ordinal, Changes& changes);
+  void accept(TaskNo task, bool waits, const At& at, Changes& changes);
+  void start(const core::BatchStarted& batch, const At& at, Changes& changes);
+  void defer(const core::TaskDeferred& deferred, const At& at, Changes& changes);
+  void finish(const core::TaskFinished& finished, const At& at, Changes& changes);
+  void step(TaskLine& line, core::TaskState to, const core::Reason& reason, const At& at,
+            Changes& changes);
+  static void tell(const TaskLine& line, const At& at, Changes& changes);
   void count(const TaskLine& line, core::TaskState state, std::int64_t by);
-  void start(const core::BatchStarted& batch, Time now, std::uint64_t ordinal, Changes& changes);
-  void finish(const core::TaskFinished& finished, Time now, std::uint64_t ordinal,
-              Changes& changes);
-  void close(const core::LeaseClosed& closed);
+  void end_attempt(TaskLine& line, Time now);
+  void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
+  void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
+  void close(LeaseId id);
+  void unload(GpuId gpu, ModelId model, LoadId load);
+  void lose_models(GpuId gpu);
 
   Names names_;
   TaskTable tasks_;

@@ -39,6 +39,7 @@ struct SubmitOutcome {
     conflict,            // the id or request id belongs to other content: `task` is that one
     refused,             // by the core: `reason`
     unknown_queue,
+    unknown_tenant,      // and it may not be made
     unknown_dependency,  // `what` names it
     tier_denied,         // the tenant may not use this tier; reason.need, .have
     too_many_tenants,

@@ -20,13 +20,16 @@ class Feed {
  public:
   explicit Feed(std::size_t capacity) : capacity_(capacity) {}
 
-  // `last` is the ordinal of the newest action of the group, a task's step or not.
+  // What came before stands in the journal only. Before the first add.
+  void begin_at(std::uint64_t ordinal);
+
+  // `last` is the ordinal of the newest message of the group, a task's step or not.
   void add(std::vector<TaskChange>&& changes, std::uint64_t last);
 
   struct Answer {
     bool too_old = false;      // the ring no longer holds what comes behind `after`
     std::uint64_t oldest = 0;  // what it holds begins behind this ordinal
-    std::uint64_t last = 0;    // everything up to here is in `changes`, or was left out by nobody
+    std::uint64_t last = 0;    // everything up to here has been read
     std::vector<TaskChange> changes;
   };
   Answer read(std::uint64_t after, std::size_t most) const;

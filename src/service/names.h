@@ -76,8 +76,9 @@ class Names {
   void apply(const Note& note);
   void apply(const core::Event& event);
 
-  // Every note and event that leads here from nothing, in a fixed order.
+  // Notes, then events, that lead here from nothing: what a snapshot holds.
   std::vector<Note> notes() const;
+  std::vector<core::Event> events() const;
 
  private:
   using Index = std::map<std::string, std::uint32_t, std::less<>>;

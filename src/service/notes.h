@@ -80,12 +80,16 @@ using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNa
 
 void encode_note(journal::Writer& out, const Note& note);
 
-// All of `bytes` is one note. `spec_at` becomes the place of a card's spec if it is too large to be
-// kept in memory: give the place of the note's first byte.
+// All of `bytes` is one note, and stands at `at` in the journal. The spec of a card that is too
+// large to be kept in memory stays there: the card says where.
 std::optional<Note> decode_note(journal::ByteView bytes, store::BytesAt at,
                                 journal::DecodeError* error = nullptr);
 
-// Where in the encoded note of this card its spec begins; it ends with the note.
-std::size_t spec_offset(std::size_t note_size, const TaskCard& card);
+// A card's spec ends its note. With the note's place the card can let go of a large spec.
+void keep_spec_on_disk(TaskCard& card, store::BytesAt note);
+
+// Cards alone, as snapshots hold them: with the place of a large spec instead of its bytes.
+void encode_card(journal::Writer& out, const TaskCard& card);
+CardPtr decode_card(journal::Reader& in);
 
 }  // namespace berth::service

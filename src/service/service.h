@@ -51,7 +51,7 @@ struct ServiceOptions {
 struct ServiceStats {
   std::uint64_t epoch = 0;
   std::uint64_t events = 0;     // sequenced since the first start
-  std::uint64_t released = 0;   // ordinal of the last released action
+  std::uint64_t released = 0;   // ordinal of the last released message
   std::uint64_t hash = 0;       // after it
   std::uint64_t groups = 0;     // since this start, as the following
   std::uint64_t synced_bytes = 0;

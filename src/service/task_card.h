@@ -16,7 +16,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "base/units.h"
-#include "store/journal.h"
+#include "store/journal_types.h"
 
 namespace berth::service {
 

@@ -44,7 +44,7 @@ class View {
   void set_reading(GpuId gpu, const GpuReading& reading);
 
   // Tasks that have ended and are not in the history yet.
-  void remember_ended(std::vector<TaskLine>&& ended);
+  void remember_ended(const std::vector<TaskLine>& ended);
   void forget_ended(std::span<const TaskNo> tasks);
   std::optional<TaskLine> find_ended(TaskNo task) const;
 

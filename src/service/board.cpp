@@ -1,0 +1,328 @@
+// See board.h.
+#include "service/board.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/assert.h"
+
+namespace berth::service {
+namespace {
+
+using core::TaskState;
+
+template <class List>
+auto& grown(List& list, std::size_t at) {
+  if (list.size() <= at) list.resize(at + 1);
+  return list[at];
+}
+
+template <class T>
+void drop(std::vector<T>& list, T value) {
+  list.erase(std::remove(list.begin(), list.end(), value), list.end());
+}
+
+std::uint64_t& end_of(Ends& ends, TaskState state) {
+  switch (state) {
+    case TaskState::completed:
+      return ends.completed;
+    case TaskState::failed:
+      return ends.failed;
+    case TaskState::cancelled:
+      return ends.cancelled;
+    default:
+      return ends.expired;
+  }
+}
+
+template <class Line>
+std::uint64_t& live_count(Line& line, TaskState state) {
+  switch (state) {
+    case TaskState::waiting:
+      return line.waiting;
+    case TaskState::pending:
+      return line.pending;
+    default:
+      return line.running;
+  }
+}
+
+}  // namespace
+
+// ---- TaskTable -----------------------------------------------------------------------------------
+
+const TaskLine* TaskTable::find(TaskNo task) const {
+  const auto page = pages_.find(task.value / kPage);
+  return page == pages_.end() ? nullptr : page->second->lines[task.value % kPage].get();
+}
+TaskLine* TaskTable::find(TaskNo task) {
+  return const_cast<TaskLine*>(std::as_const(*this).find(task));
+}
+
+TaskLine& TaskTable::add(TaskNo task) {
+  std::unique_ptr<Page>& page = pages_[task.value / kPage];
+  if (!page) page = std::make_unique<Page>();
+  std::unique_ptr<TaskLine>& line = page->lines[task.value % kPage];
+  ASSERT(!line);
+  line = std::make_unique<TaskLine>();
+  ++page->used;
+  ++size_;
+  return *line;
+}
+
+void TaskTable::remove(TaskNo task) {
+  const auto page = pages_.find(task.value / kPage);
+  ASSERT(page != pages_.end() && page->second->lines[task.value % kPage]);
+  page->second->lines[task.value % kPage].reset();
+  --size_;
+  if (--page->second->used == 0) pages_.erase(page);
+}
+
+// ---- Notes and events ----------------------------------------------------------------------------
+
+void Board::apply(const Note& note) {
+  names_.apply(note);
+  queues_.resize(names_.queues().size());
+  tenants_.resize(names_.tenants().size());
+  models_.resize(names_.models().size());
+  gpus_.resize(names_.gpus().size());
+  if (const auto* described = std::get_if<TaskDescribed>(&note)) {
+    described_[described->card->task] = described->card;
+  } else if (const auto* result = std::get_if<AttemptResult>(&note)) {
+    TaskLine* line = tasks_.find(result->task);
+    if (line == nullptr || line->attempts.empty()) return;
+    AttemptLine& attempt = line->attempts.back();
+    if (attempt.lease == result->lease) attempt.result = result->result;
+  }
+}
+
+void Board::begin(const core::LeaseStarted& started, const At& at, Changes& changes) {
+  const auto lease = leases_.find(started.lease);
+  if (lease == leases_.end() || lease->second.started != Time::never()) return;
+  lease->second.started = at.now;
+  for (const TaskNo task : lease->second.tasks) {
+    TaskLine* line = tasks_.find(task);
+    if (line == nullptr || line->state != TaskState::starting) continue;
+    line->attempts.back().started = at.now;
+    step(*line, TaskState::running, {}, at, changes);
+  }
+}
+
+void Board::apply(const core::Event& event, std::uint64_t ordinal, Changes& changes) {
+  names_.apply(event);
+  if (const auto* started = std::get_if<core::LeaseStarted>(&event.body)) {
+    begin(*started, {event.now, ordinal}, changes);
+  } else if (const auto* loaded = std::get_if<core::ModelLoaded>(&event.body)) {
+    if (loaded->gpu.value >= gpus_.size()) return;
+    GpuLine& gpu = gpus_[loaded->gpu.value];
+    const auto at = gpu.models.find(loaded->model);
+    if (at == gpu.models.end() || at->second.load != loaded->load) return;
+    ModelLine& model = models_[loaded->model.value];
+    at->second.loading = false;
+    if (loaded->ok) {
+      ++model.loads;
+      model.load_time = model.load_time + loaded->took;
+    } else {
+      ++model.load_failures;
+      gpu.promised -= at->second.weights;
+      gpu.models.erase(at);
+    }
+  } else if (const auto* gone = std::get_if<core::ModelUnloaded>(&event.body)) {
+    if (gone->gpu.value < gpus_.size()) unload(gone->gpu, gone->model, gone->load);
+  } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
+    if (lost->gpu.value < gpus_.size()) lose_models(lost->gpu);
+  }
+}
+
+void Board::unload(GpuId id, ModelId model, LoadId load) {
+  GpuLine& gpu = gpus_[id.value];
+  const auto at = gpu.models.find(model);
+  if (at == gpu.models.end() || at->second.load != load) return;
+  gpu.promised -= at->second.weights;
+  gpu.models.erase(at);
+}
+
+void Board::lose_models(GpuId id) {
+  GpuLine& gpu = gpus_[id.value];
+  for (const auto& [model, resident] : gpu.models)
+    gpu.promised -= resident.weights;
+  gpu.models.clear();
+}
+
+// ---- Actions -------------------------------------------------------------------------------------
+
+void Board::count(const TaskLine& line, TaskState state, std::int64_t by) {
+  const auto add = [by](std::uint64_t& counter) {
+    counter = static_cast<std::uint64_t>(static_cast<std::int64_t>(counter) + by);
+  };
+  QueueLine& queue = grown(queues_, line.card->queue.value);
+  TenantLine& tenant = grown(tenants_, line.card->tenant.value);
+  if (core::is_terminal(state)) {
+    add(end_of(queue.ends, state));
+    add(end_of(tenant.ends, state));
+  } else {
+    add(live_count(queue, state));
+    add(live_count(tenant, state));
+  }
+}
+
+void Board::step(TaskLine& line, TaskState to, const core::Reason& reason, const At& at,
+                 Changes& changes) {
+  count(line, line.state, -1);
+  line.state = to;
+  line.reason = reason;
+  count(line, to, 1);
+  tell(line, at, changes);
+}
+
+void Board::tell(const TaskLine& line, const At& at, Changes& changes) {
+  TaskChange change{at.ordinal, at.now, line.card, line.state, line.reason, 0, {}};
+  if (!line.attempts.empty()) {
+    change.attempt = line.attempts.back().number;
+    change.gpus = line.attempts.back().gpus;
+  }
+  changes.tasks.push_back(std::move(change));
+}
+
+void Board::accept(TaskNo task, bool waits, const At& at, Changes& changes) {
+  const auto described = described_.find(task);
+  if (described == described_.end()) return;  // a task without a card: not one of the service's
+  TaskLine& line = tasks_.add(task);
+  line.card = std::move(described->second);
+  described_.erase(described);
+  line.state = waits ? TaskState::waiting : TaskState::pending;
+  line.eligible = at.now;
+  if (!line.card->id.empty()) ids_[{line.card->tenant.value, line.card->id}] = task;
+  if (line.card->spec_at.size > 0) ++specs_by_segment_[line.card->spec_at.segment];
+  count(line, line.state, 1);
+  tell(line, at, changes);
+}
+
+void Board::start(const core::BatchStarted& batch, const At& at, Changes& changes) {
+  LeaseLine& lease = leases_[batch.lease];
+  lease.queue = batch.queue;
+  lease.model = batch.model;
+  lease.share = batch.share;
+  lease.vram = batch.vram;
+  lease.gpus = batch.gpus;
+  lease.granted = at.now;
+  lease.expected = batch.expected;
+  for (const GpuId id : batch.gpus) {
+    GpuLine& gpu = grown(gpus_, id.value);
+    gpu.promised += batch.vram;
+    gpu.load += batch.share;
+    gpu.leases.push_back(batch.lease);
+  }
+  ++grown(queues_, batch.queue.value).batches;
+  for (const core::StartedTask& started : batch.tasks) {
+    TaskLine* line = tasks_.find(started.task);
+    if (line == nullptr) continue;
+    lease.tasks.push_back(started.task);
+    line->attempts.push_back(
+        {started.attempt, batch.lease, batch.gpus, at.now, Time::never(), started.charge_us, {}});
+    grown(tenants_, line->card->tenant.value).charged_us += started.charge_us;
+    step(*line, TaskState::starting, {}, at, changes);
+  }
+}
+
+// The task is no longer part of the lease it ran in.
+void Board::end_attempt(TaskLine& line, Time now) {
+  if (line.attempts.empty() || line.attempts.back().ended != Time::never()) return;
+  line.attempts.back().ended = now;
+  const auto lease = leases_.find(line.attempts.back().lease);
+  if (lease != leases_.end()) drop(lease->second.tasks, line.card->task);
+}
+
+void Board::defer(const core::TaskDeferred& deferred, const At& at, Changes& changes) {
+  TaskLine* line = tasks_.find(deferred.task);
+  if (line == nullptr) return;
+  end_attempt(*line, at.now);
+  line->eligible = deferred.eligible_at;
+  const bool waits = deferred.eligible_at > at.now ||
+                     deferred.reason.code == core::ReasonCode::task_held ||
+                     deferred.reason.code == core::ReasonCode::poison_held;
+  step(*line, waits ? TaskState::waiting : TaskState::pending, deferred.reason, at, changes);
+}
+
+void Board::finish(const core::TaskFinished& finished, const At& at, Changes& changes) {
+  TaskLine* line = tasks_.find(finished.task);
+  if (line == nullptr) return;
+  end_attempt(*line, at.now);
+  line->ended = at.now;
+  step(*line, finished.state, finished.reason, at, changes);
+  const TaskCard& card = *line->card;
+  if (!card.id.empty()) ids_.erase({card.tenant.value, card.id});
+  if (card.spec_at.size > 0) {
+    const auto segment = specs_by_segment_.find(card.spec_at.segment);
+    if (segment != specs_by_segment_.end() && --segment->second == 0) {
+      specs_by_segment_.erase(segment);
+    }
+  }
+  changes.ended.push_back(std::move(*line));
+  tasks_.remove(finished.task);
+}
+
+void Board::free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu) {
+  GpuLine& line = grown(gpus_, gpu.value);
+  line.promised -= lease.vram;
+  line.load -= lease.share;
+  drop(line.leases, id);
+}
+
+void Board::close(LeaseId id) {
+  const auto at = leases_.find(id);
+  if (at == leases_.end()) return;
+  for (const GpuId gpu : at->second.gpus)
+    free_slice(id, at->second, gpu);
+  leases_.erase(at);
+}
+
+void Board::apply(const core::Action& action, const At& at, bool waits, Changes& changes) {
+  if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
+    accept(accepted->task, waits, at, changes);
+  } else if (const auto* refused = std::get_if<core::TaskRefused>(&action)) {
+    described_.erase(refused->task);
+  } else if (const auto* ready = std::get_if<core::TaskReady>(&action)) {
+    if (TaskLine* line = tasks_.find(ready->task)) {
+      line->eligible = at.now;
+      step(*line, TaskState::pending, {}, at, changes);
+    }
+  } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
+    defer(*deferred, at, changes);
+  } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
+    finish(*finished, at, changes);
+  } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
+    start(*batch, at, changes);
+  } else if (const auto* lost = std::get_if<core::SliceLost>(&action)) {
+    const auto lease = leases_.find(lost->lease);
+    if (lease == leases_.end()) return;
+    free_slice(lost->lease, lease->second, lost->gpu);
+    drop(lease->second.gpus, lost->gpu);
+  } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
+    close(closed->lease);
+  } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
+    GpuLine& gpu = grown(gpus_, load->gpu.value);
+    const Mib weights = names_.models()[load->model.value].spec.weights;
+    gpu.models[load->model] = {load->load, true, at.now, weights};
+    gpu.promised += weights;
+  } else if (const auto* evict = std::get_if<core::EvictModel>(&action)) {
+    unload(evict->gpu, evict->model, evict->load);
+    ++grown(models_, evict->model.value).evictions;
+  }
+}
+
+TaskNo Board::find_live(TenantId tenant, std::string_view id) const {
+  if (const TaskNo task = numbered_id(id)) {
+    const TaskLine* line = tasks_.find(task);
+    return line != nullptr && line->card->tenant == tenant ? task : TaskNo::none();
+  }
+  const auto at = ids_.find(std::pair{tenant.value, std::string(id)});
+  return at == ids_.end() ? TaskNo::none() : at->second;
+}
+
+std::uint64_t Board::oldest_needed_segment() const {
+  return specs_by_segment_.empty() ? std::numeric_limits<std::uint64_t>::max()
+                                   : specs_by_segment_.begin()->first;
+}
+
+}  // namespace berth::service

@@ -1,0 +1,226 @@
+// See courier.h.
+#include "service/courier.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/crash_points.h"
+
+namespace berth::service {
+namespace {
+
+constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kNsPerUs = 1'000;
+
+// A run limit of at least a millisecond: 0 would mean none.
+std::int64_t limit_ms(const TaskCard& card, Time now) {
+  std::int64_t limit = card.run_limit.ns > 0 ? card.run_limit.ns / kNsPerMs : INT64_MAX;
+  if (card.deadline != Time::never()) {
+    limit = std::min(limit, (card.deadline - now).ns / kNsPerMs);
+  }
+  return limit == INT64_MAX ? 0 : std::max<std::int64_t>(1, limit);
+}
+
+void name_gpus(Courier::Errand& errand, std::span<const GpuId> gpus, const Board& board) {
+  for (const GpuId gpu : gpus) {
+    const GpuEntry& entry = board.names().gpus()[gpu.value];
+    errand.gpus.push_back(entry.uuid);
+    errand.node = entry.node;
+  }
+}
+
+void note_batch(Courier::Errand& errand, const core::BatchStarted& batch, const Board& board) {
+  name_gpus(errand, batch.gpus, board);
+  const QueueEntry& queue = board.names().queues()[batch.queue.value];
+  errand.queue = queue.name;
+  errand.queue_spec = queue.spec;
+  if (batch.model) errand.model = board.names().models()[batch.model.value].name;
+  for (const core::StartedTask& started : batch.tasks) {
+    const TaskLine* line = board.tasks().find(started.task);
+    errand.cards.push_back(line == nullptr ? nullptr : line->card);
+    errand.tenants.push_back(
+        line == nullptr ? "" : board.names().tenants()[line->card->tenant.value].name);
+  }
+}
+
+}  // namespace
+
+void Courier::note(core::Action& action, Time now, const Board& board,
+                   std::vector<Errand>& errands) {
+  Errand errand;
+  errand.now = now;
+  if (auto* batch = std::get_if<core::BatchStarted>(&action)) {
+    note_batch(errand, *batch, board);
+    errand.what = std::move(*batch);
+  } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
+    const auto lease = board.leases().find(stop->lease);
+    if (lease == board.leases().end()) return;
+    name_gpus(errand, lease->second.gpus, board);
+    errand.what = *stop;
+  } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
+    name_gpus(errand, {&load->gpu, 1}, board);
+    errand.model = board.names().models()[load->model.value].name;
+    errand.weights = board.names().models()[load->model.value].spec.weights;
+    errand.what = *load;
+  } else if (const auto* evict = std::get_if<core::EvictModel>(&action)) {
+    name_gpus(errand, {&evict->gpu, 1}, board);
+    errand.model = board.names().models()[evict->model.value].name;
+    errand.what = *evict;
+  } else {
+    return;
+  }
+  errands.push_back(std::move(errand));
+}
+
+v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& batch) const {
+  v1::ServerMessage message;
+  v1::Lease& lease = *message.mutable_lease();
+  lease.set_id(batch.lease.value);
+  lease.set_epoch(epoch_);
+  lease.set_queue(errand.queue);
+  lease.set_model(errand.model);
+  lease.set_share_milli(static_cast<std::uint32_t>(batch.share.value));
+  lease.set_vram_mb(batch.vram.value);
+  lease.set_expected_ms(batch.expected.ns / kNsPerMs);
+  lease.set_batch_base_us(errand.queue_spec.batch_base.ns / kNsPerUs);
+  lease.set_batch_per_task_us(errand.queue_spec.batch_per_task.ns / kNsPerUs);
+  for (std::string& gpu : errand.gpus)
+    lease.add_gpus(std::move(gpu));
+  for (std::size_t i = 0; i < batch.tasks.size(); ++i) {
+    const CardPtr& card = errand.cards[i];
+    v1::LeasedTask& task = *lease.add_tasks();
+    task.set_task_no(batch.tasks[i].task.value);
+    task.set_attempt(batch.tasks[i].attempt);
+    if (!card) continue;
+    task.set_task_id(id_of(*card));
+    task.set_tenant(std::move(errand.tenants[i]));
+    task.set_run_limit_ms(limit_ms(*card, errand.now));
+    const Result<std::string> spec = read_spec_(*card);
+    // A spec that cannot be read leaves the task without a command; the agent reports it failed.
+    if (spec) task.mutable_spec()->ParseFromString(*spec);
+  }
+  return message;
+}
+
+v1::ServerMessage Courier::message_for(Errand& errand) const {
+  if (const auto* batch = std::get_if<core::BatchStarted>(&errand.what)) {
+    return lease_for(errand, *batch);
+  }
+  v1::ServerMessage message;
+  if (const auto* stop = std::get_if<core::StopTask>(&errand.what)) {
+    message.mutable_stop()->set_lease(stop->lease.value);
+    message.mutable_stop()->set_task_no(stop->task.value);
+  } else if (const auto* load = std::get_if<core::LoadModel>(&errand.what)) {
+    v1::LoadModel& out = *message.mutable_load();
+    out.set_load(load->load.value);
+    out.set_gpu(std::move(errand.gpus.front()));
+    out.set_model(std::move(errand.model));
+    out.set_weights_mb(errand.weights.value);
+    out.set_expected_ms(load->expected.ns / kNsPerMs);
+  } else if (const auto* evict = std::get_if<core::EvictModel>(&errand.what)) {
+    v1::EvictModel& out = *message.mutable_evict();
+    out.set_load(evict->load.value);
+    out.set_gpu(std::move(errand.gpus.front()));
+    out.set_model(std::move(errand.model));
+  }
+  return message;
+}
+
+void Courier::run(std::vector<Errand>&& errands) {
+  for (Errand& errand : errands) {
+    if (auto* direct = std::get_if<ToAgentMessage>(&errand.what)) {
+      send_to_session(std::move(*direct));
+      continue;
+    }
+    store::crash_point(store::CrashPoint::lease_before);
+    send_to_node(errand.node, message_for(errand));
+    store::crash_point(store::CrashPoint::lease_sent);
+  }
+}
+
+void Courier::send_to_node(const std::string& node, v1::ServerMessage&& message) {
+  const std::lock_guard lock(mutex_);
+  const auto session = node_sessions_.find(node);
+  if (session == node_sessions_.end()) {
+    unsent_[node].push_back(std::move(message));
+  } else {
+    sessions_[session->second].to_agent(std::move(message));
+  }
+}
+
+// A welcome opens the way for what waits for the node.
+void Courier::send_to_session(ToAgentMessage&& to) {
+  const std::lock_guard lock(mutex_);
+  const auto session = sessions_.find(to.session);
+  if (session == sessions_.end()) return;
+  const bool welcome = to.message.has_welcome() && to.message.welcome().refused().empty();
+  session->second.to_agent(std::move(to.message));
+  if (!welcome) return;
+  node_sessions_[to.node] = to.session;
+  for (v1::ServerMessage& message : unsent_[to.node])
+    session->second.to_agent(std::move(message));
+  unsent_.erase(to.node);
+}
+
+std::uint64_t Courier::open(ToAgent to_agent) {
+  const std::lock_guard lock(mutex_);
+  sessions_[next_session_] = {std::move(to_agent)};
+  return next_session_++;
+}
+
+void Courier::close(std::uint64_t session) {
+  const std::lock_guard lock(mutex_);
+  sessions_.erase(session);
+  std::erase_if(node_sessions_, [&](const auto& entry) { return entry.second == session; });
+}
+
+// ---- Output --------------------------------------------------------------------------------------
+
+std::uint64_t Courier::open_log(const std::string& node, TaskNo task, std::uint32_t attempt,
+                                bool follow, LogSink sink) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t log = next_log_++;
+  const auto session = node_sessions_.find(node);
+  if (session == node_sessions_.end()) {
+    v1::LogData none;
+    none.set_request(log);
+    none.set_end(true);
+    none.set_error("the agent of node \"" + node + "\" is not connected");
+    sink(none);
+    return log;
+  }
+  logs_[log] = std::move(sink);
+  v1::ServerMessage message;
+  v1::LogRequest& request = *message.mutable_log();
+  request.set_request(log);
+  request.set_task_no(task.value);
+  request.set_attempt(attempt);
+  request.set_follow(follow);
+  sessions_[session->second].to_agent(std::move(message));
+  return log;
+}
+
+void Courier::close_log(std::uint64_t log) {
+  const std::lock_guard lock(mutex_);
+  if (logs_.erase(log) == 0) return;
+  for (const auto& [node, session] : node_sessions_) {
+    v1::ServerMessage message;
+    message.mutable_log()->set_request(log);
+    message.mutable_log()->set_cancel(true);
+    sessions_[session].to_agent(std::move(message));
+  }
+}
+
+void Courier::log_data(const v1::LogData& data) {
+  LogSink sink;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = logs_.find(data.request());
+    if (at == logs_.end()) return;
+    sink = at->second;
+    if (data.end()) logs_.erase(at);
+  }
+  if (!sink(data) && !data.end()) close_log(data.request());
+}
+
+}  // namespace berth::service

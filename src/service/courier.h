@@ -1,0 +1,84 @@
+// Courier: carries what was decided to the agents, after it is durable, in the order of decision.
+//
+// The release thread notes errands as it applies a group and runs them afterwards. A node's
+// messages wait here until its session has been welcomed. Sessions are opened and closed from any
+// thread; output of tasks passes through without touching the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "berth/v1/agent.pb.h"
+#include "core/action.h"
+#include "service/board.h"
+#include "service/group.h"
+
+namespace berth::service {
+
+class Courier {
+ public:
+  using ToAgent = std::function<void(v1::ServerMessage&&)>;
+  using ReadSpec = std::function<Result<std::string>(const TaskCard&)>;
+
+  Courier(std::uint64_t epoch, ReadSpec read_spec)
+      : epoch_(epoch), read_spec_(std::move(read_spec)) {}
+
+  // One thing to carry, with what building its message needs.
+  struct Errand {
+    std::variant<ToAgentMessage, core::BatchStarted, core::StopTask, core::LoadModel,
+                 core::EvictModel>
+        what;
+    std::string node;
+    std::vector<std::string> gpus;  // UUIDs
+    std::string queue;
+    std::string model;
+    std::vector<CardPtr> cards;
+    std::vector<std::string> tenants;  // of the cards
+    Mib weights{0};
+    core::QueueSpec queue_spec;
+    Time now;
+  };
+  // Under the view's lock, after the action was applied. Nothing to carry: adds nothing.
+  static void note(core::Action& action, Time now, const Board& board, std::vector<Errand>& errands);
+
+  // Outside the lock, on the release thread.
+  void run(std::vector<Errand>&& errands);
+
+  std::uint64_t open(ToAgent to_agent);
+  void close(std::uint64_t session);
+
+  // Output of tasks.
+  using LogSink = std::function<bool(const v1::LogData&)>;
+  std::uint64_t open_log(const std::string& node, TaskNo task, std::uint32_t attempt, bool follow,
+                         LogSink sink);
+  void close_log(std::uint64_t log);
+  void log_data(const v1::LogData& data);
+
+ private:
+  struct Session {
+    ToAgent to_agent;
+  };
+
+  v1::ServerMessage message_for(Errand& errand) const;
+  v1::ServerMessage lease_for(Errand& errand, const core::BatchStarted& batch) const;
+  void send_to_node(const std::string& node, v1::ServerMessage&& message);
+  void send_to_session(ToAgentMessage&& message);
+
+  const std::uint64_t epoch_;
+  const ReadSpec read_spec_;
+
+  std::mutex mutex_;
+  std::uint64_t next_session_ = 1;
+  std::uint64_t next_log_ = 1;
+  std::map<std::uint64_t, Session> sessions_;
+  std::map<std::string, std::uint64_t> node_sessions_;                // welcomed
+  std::map<std::string, std::vector<v1::ServerMessage>> unsent_;      // by node
+  std::map<std::uint64_t, LogSink> logs_;
+};
+
+}  // namespace berth::service

@@ -1,0 +1,67 @@
+// See feed.h.
+#include "service/feed.h"
+
+#include <algorithm>
+
+namespace berth::service {
+
+void Feed::add(std::vector<TaskChange>&& changes, std::uint64_t last) {
+  const std::lock_guard lock(mutex_);
+  const bool news = !changes.empty();
+  for (TaskChange& change : changes)
+    ring_.push_back(std::move(change));
+  while (ring_.size() > capacity_) {
+    before_ring_ = ring_.front().ordinal;
+    ring_.pop_front();
+  }
+  last_ = last;
+  if (!news) return;
+  for (const auto& [number, wake] : sleepers_)
+    wake();
+}
+
+Feed::Answer Feed::read(std::uint64_t after, std::size_t most) const {
+  const std::lock_guard lock(mutex_);
+  Answer answer;
+  answer.oldest = before_ring_;
+  answer.last = last_;
+  if (after < before_ring_) {
+    answer.too_old = true;
+    return answer;
+  }
+  const auto first =
+      std::upper_bound(ring_.begin(), ring_.end(), after,
+                       [](std::uint64_t a, const TaskChange& change) { return a < change.ordinal; });
+  for (auto at = first; at != ring_.end(); ++at) {
+    // Several steps may share an ordinal; they are never torn apart.
+    if (answer.changes.size() >= most && at->ordinal != answer.changes.back().ordinal) {
+      answer.last = answer.changes.back().ordinal;
+      break;
+    }
+    answer.changes.push_back(*at);
+  }
+  return answer;
+}
+
+std::uint64_t Feed::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+void Feed::begin_at(std::uint64_t ordinal) {
+  const std::lock_guard lock(mutex_);
+  before_ring_ = last_ = ordinal;
+}
+
+std::uint64_t Feed::wake_on_news(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  sleepers_.emplace(next_subscription_, std::move(wake));
+  return next_subscription_++;
+}
+
+void Feed::forget(std::uint64_t subscription) {
+  const std::lock_guard lock(mutex_);
+  sleepers_.erase(subscription);
+}
+
+}  // namespace berth::service

@@ -1,0 +1,155 @@
+// See names.h.
+#include "service/names.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace berth::service {
+namespace {
+
+template <class List>
+auto& grown(List& list, std::size_t at) {
+  if (list.size() <= at) list.resize(at + 1);
+  return list[at];
+}
+
+template <class Map>
+auto find_scoped(const Map& map, TenantId tenant, std::string_view name) {
+  const auto at = map.find(std::pair{tenant.value, std::string(name)});
+  return at == map.end() ? typename Map::mapped_type{} : at->second;
+}
+
+}  // namespace
+
+template <class Number>
+Number Names::find(const Index& index, std::string_view name) {
+  const auto at = index.find(name);
+  return at == index.end() ? Number::none() : Number{at->second};
+}
+
+TenantId Names::tenant(std::string_view name) const { return find<TenantId>(tenant_index_, name); }
+QueueId Names::queue(std::string_view name) const { return find<QueueId>(queue_index_, name); }
+ModelId Names::model(std::string_view name) const { return find<ModelId>(model_index_, name); }
+GpuId Names::gpu(std::string_view name) const { return find<GpuId>(gpu_index_, name); }
+NodeId Names::node(std::string_view name) const { return find<NodeId>(node_index_, name); }
+KindId Names::kind(std::string_view name) const { return find<KindId>(kind_index_, name); }
+
+GroupId Names::group(TenantId tenant, std::string_view name) const {
+  return find_scoped(groups_, tenant, name);
+}
+SignalId Names::signal(TenantId tenant, std::string_view name) const {
+  return find_scoped(signals_, tenant, name);
+}
+std::string_view Names::signal_name(SignalId signal) const {
+  return signal.value < signal_names_.size() ? signal_names_[signal.value].second
+                                             : std::string_view("?");
+}
+
+void Names::apply(const Note& note) {
+  if (const auto* t = std::get_if<TenantNamed>(&note)) {
+    TenantEntry& entry = grown(tenants_, t->tenant.value);
+    entry.name = t->name;
+    entry.tier = t->tier;
+    tenant_index_[t->name] = t->tenant.value;
+  } else if (const auto* q = std::get_if<QueueNamed>(&note)) {
+    grown(queues_, q->queue.value).name = q->name;
+    queue_index_[q->name] = q->queue.value;
+  } else if (const auto* m = std::get_if<ModelNamed>(&note)) {
+    grown(models_, m->model.value).name = m->name;
+    model_index_[m->name] = m->model.value;
+  } else if (const auto* g = std::get_if<GpuNamed>(&note)) {
+    GpuEntry& entry = grown(gpus_, g->gpu.value);
+    entry.uuid = g->uuid;
+    entry.name = g->name;
+    entry.kind = g->kind;
+    entry.node = g->node;
+    entry.simulated = g->simulated;
+    gpu_index_[g->name] = g->gpu.value;
+    gpu_index_[g->uuid] = g->gpu.value;
+    if (kind_index_.emplace(g->kind, next_kind().value).second) kinds_.push_back(g->kind);
+    if (node_index_.emplace(g->node, next_node().value).second) nodes_.push_back(g->node);
+  } else if (const auto* n = std::get_if<GroupNamed>(&note)) {
+    groups_[{n->tenant.value, n->name}] = n->group;
+    next_group_.value = std::max(next_group_.value, n->group.value + 1);
+  } else if (const auto* s = std::get_if<SignalNamed>(&note)) {
+    signals_[{s->tenant.value, s->name}] = s->signal;
+    grown(signal_names_, s->signal.value) = {s->tenant, s->name};
+  }
+}
+
+void Names::apply(const core::Event& event) {
+  if (const auto* policy = std::get_if<core::SetPolicy>(&event.body)) {
+    policy_ = policy->spec;
+  } else if (const auto* t = std::get_if<core::PutTenant>(&event.body)) {
+    grown(tenants_, t->tenant.value).spec = t->spec;
+  } else if (const auto* q = std::get_if<core::PutQueue>(&event.body)) {
+    grown(queues_, q->queue.value).spec = q->spec;
+  } else if (const auto* m = std::get_if<core::PutModel>(&event.body)) {
+    grown(models_, m->model.value).spec = m->spec;
+  } else if (const auto* g = std::get_if<core::PutGpu>(&event.body)) {
+    grown(gpus_, g->gpu.value).spec = g->spec;
+  } else if (const auto* p = std::get_if<core::PauseQueue>(&event.body)) {
+    grown(queues_, p->queue.value).paused = p->paused;
+  } else if (const auto* pt = std::get_if<core::PauseTenant>(&event.body)) {
+    grown(tenants_, pt->tenant.value).paused = pt->paused;
+  } else if (const auto* d = std::get_if<core::DrainQueue>(&event.body)) {
+    grown(queues_, d->queue.value).draining = d->draining;
+  } else if (const auto* dg = std::get_if<core::DrainGpu>(&event.body)) {
+    grown(gpus_, dg->gpu.value).draining = dg->draining;
+  } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
+    if (lost->gpu.value < gpus_.size()) gpus_[lost->gpu.value].lost = true;
+  } else if (const auto* back = std::get_if<core::GpuReturned>(&event.body)) {
+    if (back->gpu.value < gpus_.size()) gpus_[back->gpu.value].lost = false;
+  } else if (const auto* gone = std::get_if<core::NodeLost>(&event.body)) {
+    for (GpuEntry& gpu : gpus_)
+      if (gpu.spec.node == gone->node) gpu.lost = true;
+  } else if (const auto* returned = std::get_if<core::NodeReturned>(&event.body)) {
+    for (GpuEntry& gpu : gpus_)
+      if (gpu.spec.node == returned->node) gpu.lost = false;
+  }
+}
+
+std::vector<Note> Names::notes() const {
+  std::vector<Note> notes;
+  for (std::uint32_t i = 0; i < tenants_.size(); ++i)
+    notes.emplace_back(TenantNamed{{i}, tenants_[i].name, tenants_[i].tier});
+  for (std::uint32_t i = 0; i < queues_.size(); ++i)
+    notes.emplace_back(QueueNamed{{i}, queues_[i].name});
+  for (std::uint32_t i = 0; i < models_.size(); ++i)
+    notes.emplace_back(ModelNamed{{i}, models_[i].name});
+  for (std::uint32_t i = 0; i < gpus_.size(); ++i) {
+    const GpuEntry& gpu = gpus_[i];
+    notes.emplace_back(GpuNamed{{i}, gpu.uuid, gpu.name, gpu.kind, gpu.node, gpu.simulated});
+  }
+  for (const auto& [key, group] : groups_)
+    notes.emplace_back(GroupNamed{group, {key.first}, key.second});
+  for (std::uint64_t i = 0; i < signal_names_.size(); ++i)
+    notes.emplace_back(SignalNamed{{i}, signal_names_[i].first, signal_names_[i].second});
+  return notes;
+}
+
+std::vector<core::Event> Names::events() const {
+  std::vector<core::Event> events;
+  const auto add = [&](core::EventBody body) { events.push_back({Time{0}, std::move(body)}); };
+  add(core::SetPolicy{policy_});
+  for (std::uint32_t i = 0; i < tenants_.size(); ++i) {
+    add(core::PutTenant{{i}, tenants_[i].spec});
+    if (tenants_[i].paused) add(core::PauseTenant{{i}});
+  }
+  for (std::uint32_t i = 0; i < models_.size(); ++i)
+    add(core::PutModel{{i}, models_[i].spec});
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
+    add(core::PutQueue{{i}, queues_[i].spec});
+    if (queues_[i].paused) add(core::PauseQueue{{i}});
+    if (queues_[i].draining) add(core::DrainQueue{{i}});
+  }
+  for (std::uint32_t i = 0; i < gpus_.size(); ++i) {
+    add(core::PutGpu{{i}, gpus_[i].spec});
+    if (gpus_[i].draining) add(core::DrainGpu{{i}});
+    if (gpus_[i].lost) add(core::GpuLost{{i}});
+  }
+  return events;
+}
+
+}  // namespace berth::service

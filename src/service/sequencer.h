@@ -1,0 +1,154 @@
+// Sequencer: gives everything that happens its place in one order, lets the engine decide, and
+// writes both into the open group. One thread, no clock of its own, no I/O.
+//
+// It resolves names (the registry: Names and Keys), numbers new ones, answers duplicates, and turns
+// agents' reports into events. What it answers waits in the group until the group is durable.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "berth/v1/agent.pb.h"
+#include "core/engine.h"
+#include "journal/group.h"
+#include "service/commands.h"
+#include "service/group.h"
+#include "service/keys.h"
+#include "service/names.h"
+
+namespace berth::service {
+
+struct SequencerOptions {
+  core::TenantSpec tenant_defaults;
+  std::uint8_t tenant_default_tier = 0;
+  bool make_unknown_tenants = true;
+  std::size_t max_tenants = 10'000;
+  Duration remember_ids = minutes(24 * 60);
+  Duration agent_ttl = seconds(30);
+  Duration agent_margin = seconds(5);
+};
+
+// Where a sequencer goes on: the end of a recovered journal, or nothing.
+struct Position {
+  core::Engine engine;
+  Names names;
+  Keys keys;
+  journal::RunningHash::State hash;
+  std::uint64_t next_seq = 0;
+  std::uint64_t epoch = 0;  // the last one that began
+  Time now;                 // of the last event
+};
+
+class Sequencer {
+ public:
+  Sequencer(SequencerOptions options, Position at);
+
+  // The first thing of a process: a new epoch.
+  void begin_epoch(Time now, std::int64_t wall_unix_ns, const std::string& version);
+
+  // Each at its `now`, never before the last one's.
+  void take(SubmitCommand&& command, Time now);
+  void take(ControlCommand&& command, Time now);
+  void take(std::uint64_t session, v1::AgentMessage&& message, Time now);
+  void end_session(std::uint64_t session);
+  void tick(Time now);
+  void day_boundary(Time now);
+
+  Time next_wakeup() const { return engine_.next_wakeup(); }
+  Time now() const { return now_; }
+  std::uint64_t epoch() const { return epoch_; }
+
+  // What is in the open group.
+  bool empty() const;
+  std::size_t bytes() const { return builder_.size(); }
+  std::size_t tasks() const { return group_->items.size(); }
+  std::unique_ptr<Group> seal(journal::Writer reuse = {});
+
+  const core::Engine& engine() const { return engine_; }
+  const Names& names() const { return names_; }
+  const Keys& keys() const { return keys_; }
+  const journal::RunningHash::State& hash() const { return hash_.state(); }
+  std::uint64_t next_seq() const { return next_seq_; }
+
+ private:
+  struct Session {
+    std::string node;
+    std::uint64_t incarnation = 0;
+    std::uint64_t last_report = 0;
+  };
+
+  // Sequencing.
+  void step(core::EventBody body, Time now);
+  void note(Note note);
+  void write_notes();
+  void write(core::Action&& action);
+  void forget_refused(std::size_t early);
+  bool is_greeted(GpuId gpu) const;
+
+  // Submits (sequencer_submit.cpp).
+  SubmitOutcome admit(NewTask& task, Time now);
+  std::vector<SubmitOutcome> admit_workflow(std::vector<NewTask>& tasks, Time now);
+  std::optional<SubmitOutcome> resolve_names(NewTask& task, Time now);
+  std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
+  using Siblings = std::map<std::string, TaskNo>;
+  std::optional<SubmitOutcome> resolve_dependencies(NewTask& task, const Siblings& siblings,
+                                                    Time now);
+  TaskNo task_named(TenantId tenant, const std::string& id, Time now) const;
+  TenantId tenant_for(const std::string& name, Time now);
+  GroupId group_for(TenantId tenant, const std::string& name);
+  SignalId signal_for(TenantId tenant, const std::string& name);
+  void describe(NewTask& task, TaskNo number, Time now);
+  core::Reason refusal_of(TaskNo task) const;
+
+  // Control (sequencer_control.cpp).
+  ControlOutcome run(Control& what, Time now);
+  ControlOutcome cancel(const CancelTasks& cancel, Time now);
+  ControlOutcome resolve(const ResolveSignal& resolve, Time now);
+  ControlOutcome define(const DefineTenant& tenant, Time now);
+  ControlOutcome define(const DefineQueue& queue, Time now);
+  ControlOutcome define(const DefineModel& model, Time now);
+
+  // Reports (sequencer_reports.cpp).
+  void greet(std::uint64_t session, const v1::Hello& hello, Time now);
+  void put_gpus(const v1::Hello& hello, Time now);
+  void reconcile_leases(const v1::Hello& hello, NodeId node, Time now, v1::Welcome& welcome);
+  void reconcile_models(const v1::Hello& hello, NodeId node, Time now);
+  void take_report(std::uint64_t session, v1::Report& report, Time now);
+  void apply_report(v1::Report& report, Time now);
+  void note_result(LeaseId lease, v1::TaskOutcome& outcome);
+  void send(std::uint64_t session, v1::ServerMessage&& message);
+
+  const SequencerOptions options_;
+  core::Engine engine_;
+  Names names_;
+  Keys keys_;
+  journal::RunningHash hash_;
+  std::uint64_t next_seq_;
+  std::uint64_t ordinal_;
+  std::uint64_t epoch_;
+  Time now_;
+  Time decided_at_;  // of the actions being written
+
+  journal::GroupBuilder builder_;
+  std::unique_ptr<Group> group_;
+  std::uint32_t group_events_ = 0;
+  std::vector<Note> notes_;  // to be written before the next event
+  journal::Writer scratch_;
+  core::Actions actions_;
+
+  std::map<std::uint64_t, Session> sessions_;
+  std::set<std::string> greeted_;  // nodes that said hello in this process
+  // What was granted in this process to nodes that have not said hello: the courier still has it.
+  std::set<LeaseId> unsent_leases_;
+  std::set<LoadId> unsent_loads_;
+};
+
+// Right after a TaskAccepted was applied: whether the task is waiting rather than pending.
+bool begins_as_waiting(const core::Engine& engine, TaskNo task);
+
+}  // namespace berth::service

@@ -1,0 +1,150 @@
+// Control: cancels, pauses, definitions, explanations.
+#include <utility>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+#include "service/sequencer.h"
+
+namespace berth::service {
+namespace {
+
+ControlOutcome unknown(std::string_view noun, const std::string& name) {
+  ControlOutcome outcome;
+  outcome.kind = ControlOutcome::Kind::unknown_name;
+  outcome.what = std::string(noun) + " \"" + name + "\"";
+  return outcome;
+}
+
+ControlOutcome answered(const core::Reason& refusal) {
+  ControlOutcome outcome;
+  if (refusal) outcome.kind = ControlOutcome::Kind::refused;
+  outcome.reason = refusal;
+  return outcome;
+}
+
+}  // namespace
+
+void Sequencer::take(ControlCommand&& command, Time now) {
+  ControlOutcome outcome = run(command.what, now);
+  if (command.done) group_->controls.push_back({std::move(command.done), std::move(outcome)});
+}
+
+ControlOutcome Sequencer::run(Control& what, Time now) {
+  return std::visit(
+      [&](auto& c) -> ControlOutcome {
+        using C = std::decay_t<decltype(c)>;
+        if constexpr (std::is_same_v<C, CancelTasks>) {
+          return cancel(c, now);
+        } else if constexpr (std::is_same_v<C, HoldTask>) {
+          step(core::Hold{c.task}, now);
+          return answered(refusal_of(c.task));
+        } else if constexpr (std::is_same_v<C, ReleaseTask>) {
+          step(core::Release{c.task}, now);
+          return answered(refusal_of(c.task));
+        } else if constexpr (std::is_same_v<C, ResolveSignal>) {
+          return resolve(c, now);
+        } else if constexpr (std::is_same_v<C, SetQueuePaused>) {
+          const QueueId queue = names_.queue(c.queue);
+          if (!queue) return unknown("queue", c.queue);
+          // Resuming also ends a drain.
+          if (!c.paused) step(core::DrainQueue{queue, false}, now);
+          step(core::PauseQueue{queue, c.paused}, now);
+          return {};
+        } else if constexpr (std::is_same_v<C, SetQueueDraining>) {
+          const QueueId queue = names_.queue(c.queue);
+          if (!queue) return unknown("queue", c.queue);
+          step(core::DrainQueue{queue, c.draining}, now);
+          return {};
+        } else if constexpr (std::is_same_v<C, SetTenantPaused>) {
+          const TenantId tenant = names_.tenant(c.tenant);
+          if (!tenant) return unknown("tenant", c.tenant);
+          step(core::PauseTenant{tenant, c.paused}, now);
+          return {};
+        } else if constexpr (std::is_same_v<C, SetGpuDraining>) {
+          const GpuId gpu = names_.gpu(c.gpu);
+          if (!gpu) return unknown("gpu", c.gpu);
+          step(core::DrainGpu{gpu, c.draining}, now);
+          return {};
+        } else if constexpr (std::is_same_v<C, DefinePolicy>) {
+          if (c.spec != names_.policy()) step(core::SetPolicy{c.spec}, now);
+          return {};
+        } else if constexpr (std::is_same_v<C, ExplainTask>) {
+          ControlOutcome outcome;
+          outcome.explanation = engine_.explain(c.task);
+          return outcome;
+        } else {
+          return define(c, now);
+        }
+      },
+      what);
+}
+
+ControlOutcome Sequencer::cancel(const CancelTasks& cancel, Time now) {
+  ControlOutcome outcome;
+  for (const TaskNo task : cancel.tasks) {
+    step(core::Cancel{task}, now);
+    const core::Reason refusal = refusal_of(task);
+    if (!refusal) {
+      ++outcome.count;
+    } else if (cancel.tasks.size() == 1) {
+      return answered(refusal);
+    }
+  }
+  return outcome;
+}
+
+// A signal may be resolved before anything waits for it; what comes later does not wait then.
+ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
+  const TenantId tenant = names_.tenant(resolve.tenant);
+  if (!tenant) return unknown("tenant", resolve.tenant);
+  step(core::ResolveSignal{signal_for(tenant, resolve.signal)}, now);
+  ControlOutcome outcome;
+  for (const core::Action& action : actions_)
+    outcome.count += std::holds_alternative<core::TaskReady>(action) ? 1 : 0;
+  return outcome;
+}
+
+ControlOutcome Sequencer::define(const DefineTenant& tenant, Time now) {
+  ControlOutcome outcome;
+  TenantId id = names_.tenant(tenant.name);
+  outcome.created = !id;
+  if (!id) id.value = static_cast<std::uint32_t>(names_.tenants().size());
+  const bool same_tier = !outcome.created && names_.tenants()[id.value].tier == tenant.tier;
+  if (same_tier && names_.tenants()[id.value].spec == tenant.spec) return outcome;
+  if (!same_tier) note(TenantNamed{id, tenant.name, tenant.tier});
+  step(core::PutTenant{id, tenant.spec}, now);
+  return outcome;
+}
+
+ControlOutcome Sequencer::define(const DefineQueue& queue, Time now) {
+  core::QueueSpec spec = queue.spec;
+  spec.model = queue.model.empty() ? ModelId::none() : names_.model(queue.model);
+  if (!queue.model.empty() && !spec.model) return unknown("model", queue.model);
+  ControlOutcome outcome;
+  QueueId id = names_.queue(queue.name);
+  outcome.created = !id;
+  if (!id) {
+    id.value = static_cast<std::uint32_t>(names_.queues().size());
+    note(QueueNamed{id, queue.name});
+  } else if (names_.queues()[id.value].spec == spec) {
+    return outcome;
+  }
+  step(core::PutQueue{id, spec}, now);
+  return outcome;
+}
+
+ControlOutcome Sequencer::define(const DefineModel& model, Time now) {
+  ControlOutcome outcome;
+  ModelId id = names_.model(model.name);
+  outcome.created = !id;
+  if (!id) {
+    id.value = static_cast<std::uint32_t>(names_.models().size());
+    note(ModelNamed{id, model.name});
+  } else if (names_.models()[id.value].spec == model.spec) {
+    return outcome;
+  }
+  step(core::PutModel{id, model.spec}, now);
+  return outcome;
+}
+
+}  // namespace berth::service

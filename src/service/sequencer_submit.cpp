@@ -1,0 +1,204 @@
+// Submits: names become numbers, what was submitted before is recognised, the engine decides.
+#include <utility>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+#include "service/sequencer.h"
+
+namespace berth::service {
+namespace {
+
+constexpr std::string_view kSignalPrefix = "signal:";
+
+SubmitOutcome outcome(SubmitOutcome::Kind kind, std::string what = {}) {
+  SubmitOutcome result;
+  result.kind = kind;
+  result.what = std::move(what);
+  return result;
+}
+
+}  // namespace
+
+void Sequencer::take(SubmitCommand&& command, Time now) {
+  std::vector<SubmitOutcome> outcomes;
+  if (command.workflow) {
+    outcomes = admit_workflow(command.tasks, now);
+  } else {
+    outcomes.reserve(command.tasks.size());
+    for (NewTask& task : command.tasks)
+      outcomes.push_back(admit(task, now));
+  }
+  if (command.done) group_->submits.push_back({std::move(command.done), std::move(outcomes)});
+}
+
+SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
+  if (auto no = resolve_names(task, now)) return *no;
+  if (auto known = known_before(task, now)) return *known;
+  if (auto no = resolve_dependencies(task, {}, now)) return *no;
+  const TaskNo number = engine_.next_task_no();
+  describe(task, number, now);
+  step(core::Submit{number, std::move(task.spec)}, now);
+  SubmitOutcome result;
+  result.task = number;
+  result.reason = refusal_of(number);
+  if (result.reason) {
+    result.kind = SubmitOutcome::Kind::refused;
+  } else {
+    keys_.take(*task.card);
+  }
+  return result;
+}
+
+std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks, Time now) {
+  std::vector<SubmitOutcome> outcomes(tasks.size());
+  const auto fail_all = [&](const SubmitOutcome& why) {
+    std::fill(outcomes.begin(), outcomes.end(), why);
+    return outcomes;
+  };
+  Siblings siblings;
+  const TaskNo first = engine_.next_task_no();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (auto no = resolve_names(tasks[i], now)) return fail_all(*no);
+    if (!tasks[i].card->id.empty()) siblings[tasks[i].card->id] = TaskNo{first.value + i};
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    auto known = known_before(tasks[i], now);
+    if (!known) continue;
+    if (known->kind == SubmitOutcome::Kind::conflict) return fail_all(*known);
+    // The tasks of a workflow have consecutive numbers, so one of them places the others.
+    for (std::size_t k = 0; k < tasks.size(); ++k) {
+      outcomes[k] = *known;
+      outcomes[k].task.value = known->task.value - i + k;
+    }
+    return outcomes;
+  }
+  core::SubmitWorkflow event{first, {}};
+  for (NewTask& task : tasks) {
+    if (auto no = resolve_dependencies(task, siblings, now)) return fail_all(*no);
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    outcomes[i].task = TaskNo{first.value + i};
+    describe(tasks[i], outcomes[i].task, now);
+    event.tasks.push_back(std::move(tasks[i].spec));
+  }
+  step(std::move(event), now);
+  if (const core::Reason reason = refusal_of(first)) {
+    SubmitOutcome refused = outcome(SubmitOutcome::Kind::refused);
+    refused.reason = reason;
+    return fail_all(refused);
+  }
+  for (const NewTask& task : tasks)
+    keys_.take(*task.card);
+  return outcomes;
+}
+
+std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {
+  using Kind = SubmitOutcome::Kind;
+  const QueueId queue = names_.queue(task.queue);
+  if (!queue) return outcome(Kind::unknown_queue, task.queue);
+  TenantId tenant = names_.tenant(task.tenant);
+  if (!tenant) {
+    if (!options_.make_unknown_tenants) return outcome(Kind::unknown_tenant, task.tenant);
+    if (names_.tenants().size() >= options_.max_tenants) {
+      return outcome(Kind::too_many_tenants, task.tenant);
+    }
+    tenant = tenant_for(task.tenant, now);
+  }
+  const std::uint8_t best = names_.tenants()[tenant.value].tier;
+  const std::uint8_t tier = task.tier.value_or(best);
+  if (tier < best) {
+    SubmitOutcome denied = outcome(Kind::tier_denied);
+    denied.reason.need = tier;
+    denied.reason.have = best;
+    return denied;
+  }
+  task.spec.tenant = task.card->tenant = tenant;
+  task.spec.queue = task.card->queue = queue;
+  task.spec.tier = task.card->tier = tier;
+  return std::nullopt;
+}
+
+std::optional<SubmitOutcome> Sequencer::known_before(const NewTask& task, Time now) const {
+  const TaskCard& card = *task.card;
+  const auto ask = [&](Keys::Kind kind, const std::string& text) -> std::optional<SubmitOutcome> {
+    if (text.empty()) return std::nullopt;
+    const Keys::Known* known = keys_.find(card.tenant, kind, text, now);
+    if (known == nullptr) return std::nullopt;
+    SubmitOutcome result;
+    const bool same = known->digest == card.digest;
+    result.kind = same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict;
+    result.task = known->task;
+    result.by_request_id = kind == Keys::Kind::request_id;
+    return result;
+  };
+  if (auto result = ask(Keys::Kind::request_id, card.request_id)) return result;
+  return ask(Keys::Kind::task_id, card.id);
+}
+
+std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task,
+                                                             const Siblings& siblings, Time now) {
+  const TenantId tenant = task.card->tenant;
+  for (const std::string& name : task.depends_on) {
+    core::Dependency dependency;
+    if (name.starts_with(kSignalPrefix)) {
+      dependency.kind = core::Dependency::Kind::signal;
+      dependency.id = signal_for(tenant, name.substr(kSignalPrefix.size())).value;
+    } else {
+      const auto sibling = siblings.find(name);
+      const TaskNo other = sibling != siblings.end() ? sibling->second
+                                                     : task_named(tenant, name, now);
+      if (!other) return outcome(SubmitOutcome::Kind::unknown_dependency, name);
+      dependency.id = other.value;
+    }
+    task.spec.depends_on.push_back(dependency);
+  }
+  if (!task.card->group_name.empty()) {
+    task.spec.group = task.card->group = group_for(tenant, task.card->group_name);
+  }
+  return std::nullopt;
+}
+
+TaskNo Sequencer::task_named(TenantId tenant, const std::string& id, Time now) const {
+  if (const TaskNo number = numbered_id(id)) {
+    const core::TaskTable& tasks = engine_.state().tasks;
+    const std::uint32_t slot = tasks.slot_of(number);
+    if (slot == core::kNoSlot) return number < tasks.next() ? number : TaskNo::none();
+    return tasks.row(slot).tenant == tenant ? number : TaskNo::none();
+  }
+  const Keys::Known* known = keys_.find(tenant, Keys::Kind::task_id, id, now);
+  return known == nullptr ? TaskNo::none() : known->task;
+}
+
+TenantId Sequencer::tenant_for(const std::string& name, Time now) {
+  const TenantId tenant{static_cast<std::uint32_t>(names_.tenants().size())};
+  note(TenantNamed{tenant, name, options_.tenant_default_tier});
+  step(core::PutTenant{tenant, options_.tenant_defaults}, now);
+  return tenant;
+}
+
+GroupId Sequencer::group_for(TenantId tenant, const std::string& name) {
+  if (const GroupId known = names_.group(tenant, name)) return known;
+  const GroupId group = names_.next_group();
+  note(GroupNamed{group, tenant, name});
+  return group;
+}
+
+SignalId Sequencer::signal_for(TenantId tenant, const std::string& name) {
+  if (const SignalId known = names_.signal(tenant, name)) return known;
+  const SignalId signal = names_.next_signal();
+  note(SignalNamed{signal, tenant, name});
+  return signal;
+}
+
+void Sequencer::describe(NewTask& task, TaskNo number, Time now) {
+  TaskCard& card = *task.card;
+  card.task = number;
+  card.submitted = std::max(now, now_);
+  card.priority = task.spec.priority;
+  card.gpus = task.spec.gpus;
+  card.share = task.spec.share;
+  card.vram = task.spec.vram;
+  notes_.emplace_back(TaskDescribed{task.card});
+}
+
+}  // namespace berth::service

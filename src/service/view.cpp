@@ -1,0 +1,36 @@
+// See view.h.
+#include "service/view.h"
+
+namespace berth::service {
+
+GpuReading View::reading(GpuId gpu) const {
+  const std::lock_guard lock(readings_mutex_);
+  const auto at = readings_.find(gpu);
+  return at == readings_.end() ? GpuReading{} : at->second;
+}
+
+void View::set_reading(GpuId gpu, const GpuReading& reading) {
+  const std::lock_guard lock(readings_mutex_);
+  readings_[gpu] = reading;
+}
+
+void View::remember_ended(const std::vector<TaskLine>& ended) {
+  const std::lock_guard lock(ended_mutex_);
+  for (const TaskLine& line : ended)
+    ended_.insert_or_assign(line.card->task, line);
+}
+
+void View::forget_ended(std::span<const TaskNo> tasks) {
+  const std::lock_guard lock(ended_mutex_);
+  for (const TaskNo task : tasks)
+    ended_.erase(task);
+}
+
+std::optional<TaskLine> View::find_ended(TaskNo task) const {
+  const std::lock_guard lock(ended_mutex_);
+  const auto at = ended_.find(task);
+  if (at == ended_.end()) return std::nullopt;
+  return at->second;
+}
+
+}  // namespace berth::service

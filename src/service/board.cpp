@@ -192,7 +192,7 @@ void Board::accept(TaskNo task, bool waits, const At& at, Changes& changes) {
   described_.erase(described);
   line.state = waits ? TaskState::waiting : TaskState::pending;
   line.eligible = at.now;
-  if (!line.card->id.empty()) ids_[{line.card->tenant.value, line.card->id}] = task;
+  keys_.take(*line.card);
   if (line.card->spec_at.size > 0) ++specs_by_segment_[line.card->spec_at.segment];
   count(line, line.state, 1);
   tell(line, at, changes);
@@ -251,7 +251,8 @@ void Board::finish(const core::TaskFinished& finished, const At& at, Changes& ch
   line->ended = at.now;
   step(*line, finished.state, finished.reason, at, changes);
   const TaskCard& card = *line->card;
-  if (!card.id.empty()) ids_.erase({card.tenant.value, card.id});
+  keys_.end(finished.task, at.now + remember_ids_);
+  keys_.forget(at.now);
   if (card.spec_at.size > 0) {
     const auto segment = specs_by_segment_.find(card.spec_at.segment);
     if (segment != specs_by_segment_.end() && --segment->second == 0) {
@@ -311,13 +312,31 @@ void Board::apply(const core::Action& action, const At& at, bool waits, Changes&
   }
 }
 
-TaskNo Board::find_live(TenantId tenant, std::string_view id) const {
+void Board::put_back(TaskLine&& from) {
+  const TaskCard& card = *from.card;
+  TaskLine& line = tasks_.add(card.task);
+  line = std::move(from);
+  if (card.spec_at.size > 0) ++specs_by_segment_[card.spec_at.segment];
+  count(line, line.state, 1);
+}
+
+void Board::put_back(LeaseId id, LeaseLine&& lease) {
+  for (const GpuId gpu : lease.gpus) {
+    GpuLine& line = grown(gpus_, gpu.value);
+    line.promised += lease.vram;
+    line.load += lease.share;
+    line.leases.push_back(id);
+  }
+  leases_[id] = std::move(lease);
+}
+
+TaskNo Board::find(TenantId tenant, std::string_view id, Time now) const {
   if (const TaskNo task = numbered_id(id)) {
     const TaskLine* line = tasks_.find(task);
-    return line != nullptr && line->card->tenant == tenant ? task : TaskNo::none();
+    return line == nullptr || line->card->tenant == tenant ? task : TaskNo::none();
   }
-  const auto at = ids_.find(std::pair{tenant.value, std::string(id)});
-  return at == ids_.end() ? TaskNo::none() : at->second;
+  const Keys::Known* known = keys_.find(tenant, Keys::Kind::task_id, id, now);
+  return known == nullptr ? TaskNo::none() : known->task;
 }
 
 std::uint64_t Board::oldest_needed_segment() const {

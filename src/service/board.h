@@ -17,6 +17,7 @@
 #include "core/action.h"
 #include "core/event.h"
 #include "core/model/task_states.h"
+#include "service/keys.h"
 #include "service/names.h"
 #include "service/notes.h"
 #include "service/task_card.h"
@@ -139,6 +140,8 @@ class TaskTable {
 
 class Board {
  public:
+  explicit Board(Duration remember_ids = minutes(24 * 60)) : remember_ids_(remember_ids) {}
+
   // What a group changed, for those who pass it on. The caller clears it.
   struct Changes {
     std::vector<TaskChange> tasks;
@@ -158,6 +161,7 @@ class Board {
   void apply(const core::Action& action, const At& at, bool waits, Changes& changes);
 
   const Names& names() const { return names_; }
+  const Keys& keys() const { return keys_; }
   const TaskTable& tasks() const { return tasks_; }
   const std::map<LeaseId, LeaseLine>& leases() const { return leases_; }
   // By number; as long as the names' lists.
@@ -166,14 +170,15 @@ class Board {
   const std::vector<ModelLine>& models() const { return models_; }
   const std::vector<GpuLine>& gpus() const { return gpus_; }
 
-  // The live task of a tenant with this id, its own or "t-NUMBER"; none: there is none.
-  TaskNo find_live(TenantId tenant, std::string_view id) const;
+  // The task of a tenant with this id, its own or "t-NUMBER", live or remembered. None: there is
+  // none; of a number that is not live, whose it was is for the history to say.
+  TaskNo find(TenantId tenant, std::string_view id, Time now) const;
 
   // Live tasks with large specs, by segment of the journal: these segments must stay.
   std::uint64_t oldest_needed_segment() const;
 
  private:
-  friend class BoardCodec;  // snapshot: board_snapshot.cpp
+  friend class BoardCodec;
 
   void accept(TaskNo task, bool waits, const At& at, Changes& changes);
   void start(const core::BatchStarted& batch, const At& at, Changes& changes);
@@ -187,9 +192,13 @@ class Board {
   void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
   void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
   void close(LeaseId id);
+  // From a snapshot: the line and what follows from it.
+  void put_back(TaskLine&& line);
+  void put_back(LeaseId id, LeaseLine&& lease);
   void unload(GpuId gpu, ModelId model, LoadId load);
   void lose_models(GpuId gpu);
 
+  Duration remember_ids_;
   Names names_;
   TaskTable tasks_;
   std::map<LeaseId, LeaseLine> leases_;
@@ -197,7 +206,7 @@ class Board {
   std::vector<TenantLine> tenants_;
   std::vector<ModelLine> models_;
   std::vector<GpuLine> gpus_;
-  std::map<std::pair<std::uint32_t, std::string>, TaskNo, std::less<>> ids_;
+  Keys keys_;
   std::map<std::uint64_t, std::uint64_t> specs_by_segment_;
   std::map<TaskNo, CardPtr> described_;  // cards whose submit has not been decided yet
 };

@@ -21,7 +21,7 @@ namespace berth::service {
 
 class Replayer {
  public:
-  explicit Replayer(Duration remember_ids) : remember_ids_(remember_ids) {}
+  explicit Replayer(Duration remember_ids) : remember_ids_(remember_ids), board_(remember_ids) {}
 
   // Replaces everything by what the snapshot holds.
   Status restore(journal::ByteView snapshot);
@@ -45,7 +45,7 @@ class Replayer {
   Status apply_note(store::GroupAt at, const journal::GroupCursor& cursor);
   void apply_action(const core::Action& action, journal::ByteView encoded);
 
-  const Duration remember_ids_;
+  Duration remember_ids_;
   Position at_;
   Board board_;
   journal::RunningHash hash_;

@@ -40,6 +40,7 @@ void Sequencer::note(Note note) {
 
 void Sequencer::write_notes() {
   for (Note& note : notes_) {
+    if (const auto* described = std::get_if<TaskDescribed>(&note)) keys_.take(*described->card);
     scratch_.clear();
     encode_note(scratch_, note);
     const auto at = static_cast<std::uint32_t>(builder_.add_note(scratch_.view()));

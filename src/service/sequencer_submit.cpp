@@ -41,11 +41,7 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   SubmitOutcome result;
   result.task = number;
   result.reason = refusal_of(number);
-  if (result.reason) {
-    result.kind = SubmitOutcome::Kind::refused;
-  } else {
-    keys_.take(*task.card);
-  }
+  if (result.reason) result.kind = SubmitOutcome::Kind::refused;
   return result;
 }
 
@@ -87,8 +83,6 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
     refused.reason = reason;
     return fail_all(refused);
   }
-  for (const NewTask& task : tasks)
-    keys_.take(*task.card);
   return outcomes;
 }
 

@@ -43,6 +43,7 @@ struct ServiceOptions {
   bool make_unknown_tenants = true;  // false under authentication
   std::string version;
   std::function<Time()> clock;               // engine time; never backwards within a process
+  std::function<Time(Time)> next_day;        // when the day of that instant ends; empty: never
   std::function<std::int64_t()> wall_clock;  // unix nanoseconds
   std::function<void(const std::string&)> log;
 };
@@ -108,7 +109,7 @@ class Service {
   Result<Feed::Answer> read_journal(std::uint64_t after, std::size_t most) const;
   // A task's spec, from memory or from the journal.
   Result<std::string> spec_of(const TaskCard& card) const;
-  // The task of a tenant with this id, live or ended within the time ids are remembered.
+  // The task of a tenant with this id: live, remembered, or in the history. None: there is none.
   TaskNo find_task(TenantId tenant, std::string_view id) const;
 
   const ServiceOptions& options() const;

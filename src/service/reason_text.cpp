@@ -1,0 +1,64 @@
+// See reason_text.h.
+#include "service/reason_text.h"
+
+#include <array>
+#include <cstdio>
+
+namespace berth::service {
+namespace {
+
+std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+std::string subject_name(std::string_view noun, std::uint64_t subject, const Board& board) {
+  const Names& names = board.names();
+  const auto in = [&](const auto& list) {
+    return subject < list.size() ? list[subject].name : std::to_string(subject);
+  };
+  if (noun == "tenant") return in(names.tenants());
+  if (noun == "queue") return in(names.queues());
+  if (noun == "gpu") return in(names.gpus());
+  if (noun == "signal") return std::string(names.signal_name(SignalId{subject}));
+  if (noun == "task") {
+    const TaskLine* line = board.tasks().find(TaskNo{subject});
+    return line == nullptr ? "t-" + std::to_string(subject) : id_of(*line->card);
+  }
+  return std::to_string(subject);
+}
+
+std::string decimal(double value, const char* unit) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.3g %s", value, unit);
+  return text.data();
+}
+
+std::string amount(std::int64_t value, std::string_view unit) {
+  if (unit == "milli-GPUs") return decimal(static_cast<double>(value) / 1000.0, "GPUs");
+  if (unit == "ns") {
+    const double seconds = static_cast<double>(value) / 1e9;
+    return seconds < 1.0 ? decimal(seconds * 1000.0, "ms") : decimal(seconds, "s");
+  }
+  return std::to_string(value) + " " + std::string(unit);
+}
+
+}  // namespace
+
+ReasonWords words_of(const core::Reason& reason, const Board& board) {
+  const core::ReasonInfo& info = core::info_of(reason.code);
+  ReasonWords words;
+  if (!reason) return words;
+  words.code = info.name;
+  words.unit = info.unit;
+  words.never = info.never;
+  words.message = info.sentence;
+  if (!info.unit.empty() && (reason.need != 0 || reason.have != 0)) {
+    words.message += ": needs " + amount(reason.need, info.unit) + ", has " +
+                     amount(reason.have, info.unit);
+  }
+  if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject) {
+    words.subject = subject_name(info.subject, reason.subject, board);
+    words.message += " (" + std::string(info.subject) + " " + quoted(words.subject) + ")";
+  }
+  return words;
+}
+
+}  // namespace berth::service

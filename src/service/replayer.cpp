@@ -1,0 +1,191 @@
+// See replayer.h.
+#include "service/replayer.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "journal/snapshot.h"
+#include "journal/state_snapshot.h"
+#include "service/board_codec.h"
+#include "store/snapshots.h"
+
+namespace berth::service {
+namespace {
+
+// Sections of a service's snapshot.
+enum Section : std::uint32_t { kEngine = 1, kNames = 2, kKeys = 3, kBoard = 4, kEpoch = 5 };
+constexpr std::uint32_t kSnapshotVersion = 1;
+
+Error damaged(std::string_view what) {
+  return {"the snapshot's " + std::string(what) + " cannot be read"};
+}
+
+std::string place(store::GroupAt at) {
+  return "segment " + std::to_string(at.segment) + ", byte " + std::to_string(at.offset);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const Names& names,
+                                               const Keys& keys, const Board& board,
+                                               const journal::RunningHash::State& hash,
+                                               std::uint64_t next_seq, std::uint64_t epoch,
+                                               Time now) {
+  journal::SnapshotInfo info;
+  info.version = kSnapshotVersion;
+  info.behaviour = core::kBehaviour;
+  info.seq = next_seq;
+  info.epoch = epoch;
+  info.hash = hash;
+  journal::SnapshotWriter out(info);
+  out.section(kEngine, journal::encode_snapshot(engine, info));
+  BoardCodec::encode_names(out.begin_section(kNames), names);
+  keys.encode(out.begin_section(kKeys));
+  BoardCodec::encode(out.begin_section(kBoard), board);
+  out.begin_section(kEpoch).i64(now.ns);
+  const journal::Writer bytes = out.finish();
+  return {bytes.view().begin(), bytes.view().end()};
+}
+
+std::vector<std::byte> Replayer::snapshot() const {
+  return encode_service_snapshot(at_.engine, at_.names, at_.keys, board_, at_.hash, at_.next_seq,
+                                 at_.epoch, at_.now);
+}
+
+Status Replayer::restore(journal::ByteView bytes) {
+  journal::DecodeError error;
+  const auto snapshot = journal::SnapshotReader::open(bytes, &error);
+  if (!snapshot) return Error{std::string("the snapshot is damaged: expected ") + error.expected};
+  if (snapshot->info().version != kSnapshotVersion) {
+    return Error{"the snapshot has version " + std::to_string(snapshot->info().version) +
+                 ", this build reads " + std::to_string(kSnapshotVersion)};
+  }
+  const auto section = [&](Section id) {
+    return snapshot->section(id).value_or(journal::ByteView{});
+  };
+  journal::SnapshotError engine_error;
+  auto engine = journal::decode_snapshot(section(kEngine), &engine_error);
+  if (!engine) return Error{"the snapshot's engine: " + journal::to_string(engine_error)};
+
+  board_ = Board(remember_ids_);
+  journal::Reader names(section(kNames));
+  BoardCodec::decode_names(names, board_);
+  if (!names.ok() || !names.at_end()) return damaged("names");
+  journal::Reader board(section(kBoard));
+  BoardCodec::decode(board, board_);
+  if (!board.ok() || !board.at_end()) return damaged("tasks");
+  journal::Reader keys(section(kKeys));
+  at_.keys = Keys::decode(keys);
+  if (!keys.ok() || !keys.at_end()) return damaged("keys");
+  BoardCodec::set_keys(board_, at_.keys);
+  journal::Reader epoch(section(kEpoch));
+  at_.now.ns = epoch.i64();
+  if (!epoch.ok()) return damaged("time");
+
+  at_.engine = std::move(engine->engine);
+  at_.names = board_.names();
+  at_.hash = snapshot->info().hash;
+  at_.next_seq = snapshot->info().seq;
+  at_.epoch = snapshot->info().epoch;
+  hash_.restore(at_.hash);
+  return Done{};
+}
+
+Status Replayer::apply(store::GroupAt where, const journal::Group& group) {
+  if (group.header.seq != at_.next_seq) {
+    return Error{"the journal goes on with event " + std::to_string(group.header.seq) + " at " +
+                 place(where) + ", event " + std::to_string(at_.next_seq) + " was expected"};
+  }
+  journal::GroupCursor cursor(group);
+  while (cursor.next()) {
+    switch (cursor.kind()) {
+      case journal::GroupCursor::Kind::note:
+        if (Status applied = apply_note(where, cursor); !applied) return applied;
+        break;
+      case journal::GroupCursor::Kind::event:
+        ++at_.next_seq;
+        at_.now = decided_at_ = cursor.event().now;
+        at_.engine.apply(cursor.event());
+        at_.names.apply(cursor.event());
+        board_.apply(cursor.event(), ordinal(), changes_);
+        break;
+      case journal::GroupCursor::Kind::action:
+        apply_action(cursor.action(), cursor.encoded());
+        break;
+    }
+  }
+  changes_.tasks.clear();
+  if (!cursor.ok()) {
+    return Error{"a group at " + place(where) + " holds no " + cursor.error().expected};
+  }
+  if (hash_.value() != group.header.hash) {
+    return Error{"the actions of the group at " + place(where) +
+                 " do not give the running hash that it carries"};
+  }
+  at_.epoch = group.header.epoch;
+  return Done{};
+}
+
+Status Replayer::apply_note(store::GroupAt where, const journal::GroupCursor& cursor) {
+  const store::BytesAt at{where.segment, where.offset + cursor.note_offset(),
+                          static_cast<std::uint32_t>(cursor.note().size())};
+  const std::optional<Note> note = decode_note(cursor.note(), at);
+  if (!note) return Error{"a note of the group at " + place(where) + " cannot be read"};
+  at_.names.apply(*note);
+  board_.apply(*note);
+  if (const auto* described = std::get_if<TaskDescribed>(&*note)) at_.keys.take(*described->card);
+  return Done{};
+}
+
+void Replayer::apply_action(const core::Action& action, journal::ByteView encoded) {
+  hash_.add_bytes(encoded);
+  at_.hash = hash_.state();
+  at_.engine.apply(action);
+  bool waits = false;
+  if (const auto* instant = std::get_if<core::Instant>(&action)) {
+    decided_at_ = instant->at;
+  } else if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
+    waits = begins_as_waiting(at_.engine, accepted->task);
+  } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
+    at_.keys.end(finished->task, decided_at_ + remember_ids_);
+  }
+  board_.apply(action, {decided_at_, ordinal()}, waits, changes_);
+}
+
+Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
+                          const std::function<void(std::vector<TaskLine>&&)>& on_ended) {
+  Recovered found{Replayer(remember_ids), {}, {}};
+  auto snapshots = store::list_snapshots(data / "snapshots");
+  if (!snapshots) return snapshots.error();
+  for (auto at = snapshots->rbegin(); at != snapshots->rend(); ++at) {
+    const auto bytes = store::read_snapshot(at->path);
+    const Status restored = bytes ? found.replayer.restore(*bytes) : Status(bytes.error());
+    if (restored) break;
+    found.remarks.push_back(at->path.filename().string() + ": " + restored.error().message +
+                            "; an older one is tried");
+    found.replayer = Replayer(remember_ids);
+  }
+  Status applied = Done{};
+  const auto scan = store::scan_journal(
+      data / "journal", found.replayer.next_seq(),
+      [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
+        applied = found.replayer.apply(at, group);
+        if (applied) on_ended(found.replayer.take_ended());
+        return applied.ok();
+      });
+  if (!scan) return scan.error();
+  if (!applied) return applied.error();
+  if (!scan->usable()) {
+    return Error{scan->finding->message + " " + scan->finding->repair};
+  }
+  if (found.replayer.next_seq() == 0 && !scan->has_its_beginning()) {
+    return Error{"the journal's beginning was removed and no snapshot can be read; restore a backup"};
+  }
+  if (scan->finding) found.remarks.push_back(scan->finding->message);
+  found.end = scan->end;
+  found.end.hash = found.replayer.position().hash;
+  found.end.next_seq = found.replayer.next_seq();
+  return found;
+}
+
+}  // namespace berth::service

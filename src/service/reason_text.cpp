@@ -7,7 +7,7 @@
 namespace berth::service {
 namespace {
 
-std::string quoted(std::string_view name) { return "\"" + std::string(name) + "\""; }
+std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
 std::string subject_name(std::string_view noun, std::uint64_t subject, const Board& board) {
   const Names& names = board.names();
@@ -56,7 +56,7 @@ ReasonWords words_of(const core::Reason& reason, const Board& board) {
   }
   if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject) {
     words.subject = subject_name(info.subject, reason.subject, board);
-    words.message += " (" + std::string(info.subject) + " " + quoted(words.subject) + ")";
+    words.message += " (" + std::string(info.subject) + " " + in_quotes(words.subject) + ")";
   }
   return words;
 }

@@ -154,10 +154,10 @@ void Replayer::apply_action(const core::Action& action, journal::ByteView encode
 
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
                           const std::function<void(std::vector<TaskLine>&&)>& on_ended) {
-  Recovered found{Replayer(remember_ids), {}, {}};
+  Recovered found{Replayer(remember_ids), {}, 0, {}};
   auto snapshots = store::list_snapshots(data / "snapshots");
   if (!snapshots) return snapshots.error();
-  for (auto at = snapshots->rbegin(); at != snapshots->rend(); ++at) {
+  for (auto at = snapshots->begin(); at != snapshots->end(); ++at) {
     const auto bytes = store::read_snapshot(at->path);
     const Status restored = bytes ? found.replayer.restore(*bytes) : Status(bytes.error());
     if (restored) break;
@@ -165,6 +165,7 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
                             "; an older one is tried");
     found.replayer = Replayer(remember_ids);
   }
+  found.snapshot_seq = found.replayer.next_seq();
   Status applied = Done{};
   const auto scan = store::scan_journal(
       data / "journal", found.replayer.next_seq(),

@@ -63,6 +63,7 @@ std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const
 struct Recovered {
   Replayer replayer;
   store::JournalEnd end;
+  std::uint64_t snapshot_seq = 0;    // where the replayed part began
   std::vector<std::string> remarks;  // for the log: a torn tail, an older snapshot
 };
 

@@ -65,6 +65,7 @@ struct ServiceStats {
   std::uint64_t sync_us_sum = 0;
   std::int64_t next_wakeup_ns = 0;  // engine time; INT64_MAX: none
   std::int64_t now_ns = 0;
+  bool stalled = false;  // the journal cannot be written (a full disk); nothing is acknowledged
 };
 inline constexpr std::array<std::uint64_t, 10> kSyncBucketsUs = {
     50, 100, 250, 500, 1'000, 2'500, 5'000, 10'000, 50'000, 250'000};

@@ -1,0 +1,194 @@
+// See projector.h.
+#include "service/projector.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "berth/v1/task.pb.h"
+#include "service/reason_text.h"
+
+namespace berth::service {
+namespace {
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto view = std::as_bytes(std::span(text));
+  return {view.begin(), view.end()};
+}
+
+std::string failure_name(const v1::TaskResult& result) {
+  switch (result.failure()) {
+    case v1::OUT_OF_MEMORY:
+      return "out_of_memory";
+    case v1::TIMEOUT:
+      return "timeout";
+    case v1::CRASH:
+      return "crash";
+    case v1::INFRASTRUCTURE:
+      return "infrastructure";
+    default:
+      return "error";
+  }
+}
+
+store::EndedAttempt ended_attempt(const AttemptLine& from, const Names& names,
+                                  const v1::TaskResult& result) {
+  store::EndedAttempt attempt;
+  attempt.number = from.number;
+  attempt.lease = from.lease.value;
+  for (const GpuId gpu : from.gpus)
+    attempt.gpus.push_back(names.gpus()[gpu.value].name);
+  attempt.started_ns = from.started.ns;
+  attempt.ended_ns = from.ended.ns;
+  attempt.charge_us = from.charge_us;
+  if (!from.result.empty()) {
+    attempt.outcome = result.completed() ? "completed" : failure_name(result);
+    attempt.exit_status = result.exit_status();
+  }
+  return attempt;
+}
+
+}  // namespace
+
+store::EndedTask ended_task(const TaskLine& line, const Board& board, std::string spec,
+                            Duration default_ttl) {
+  const TaskCard& card = *line.card;
+  const Names& names = board.names();
+  store::EndedTask task;
+  task.task_no = card.task.value;
+  task.task_id = id_of(card);
+  task.tenant = names.tenants()[card.tenant.value].name;
+  task.queue = names.queues()[card.queue.value].name;
+  task.group = card.group_name;
+  task.state = core::name_of(line.state);
+  const ReasonWords words = words_of(line.reason, board);
+  task.reason = {words.code, line.reason.need, line.reason.have,
+                 words.unit, words.subject,    words.message};
+  task.tier = card.tier;
+  task.priority = card.priority;
+  task.vram_mb = card.vram.value;
+  task.gpus = card.gpus;
+  task.share = static_cast<std::uint32_t>(card.share.value);
+  task.submitted_ns = card.submitted.ns;
+  task.eligible_ns = line.eligible.ns;
+  task.ended_ns = line.ended.ns;
+  task.labels = {card.labels.begin(), card.labels.end()};
+  v1::TaskResult result;
+  for (const AttemptLine& attempt : line.attempts) {
+    result.Clear();
+    result.ParseFromString(attempt.result);
+    task.attempts.push_back(ended_attempt(attempt, names, result));
+    task.charge_us += attempt.charge_us;
+    task.started_ns = attempt.started.ns;
+  }
+  const std::int64_t first_start =
+      line.attempts.empty() ? line.ended.ns : line.attempts.front().started.ns;
+  task.wait_ns = std::max<std::int64_t>(0, first_start - card.submitted.ns);
+  task.outcome = {result.completed(),   failure_name(result), result.exit_status(),
+                  result.term_signal(), result.message(),     result.simulated()};
+  if (result.completed()) task.outcome.failure.clear();
+  const Duration ttl = card.result_ttl.ns > 0 ? card.result_ttl : default_ttl;
+  task.expires_ns = ttl.ns > 0 ? (line.ended + ttl).ns : 0;
+  task.spec = bytes_of(spec);
+  task.result = bytes_of(result.result());
+  return task;
+}
+
+Projector::Projector(ProjectorOptions options, std::unique_ptr<store::HistoryWriter> writer,
+                     View& view)
+    : options_(std::move(options)),
+      writer_(std::move(writer)),
+      view_(view),
+      projected_(writer_->durable_projected()) {}
+
+Projector::~Projector() { stop(); }
+
+void Projector::start() { thread_ = std::thread([this] { run(); }); }
+
+void Projector::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    news_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Projector::add(std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
+  std::unique_lock lock(mutex_);
+  if (thread_.joinable()) {
+    room_.wait(lock, [&] { return stopping_ || queue_.size() < kMostQueued; });
+  }
+  queued_upto_ = ordinal;
+  if (ended.empty()) return;
+  lag_ += ended.size();
+  const bool was_empty = queue_.empty();
+  std::move(ended.begin(), ended.end(), std::back_inserter(queue_));
+  if (was_empty) news_.notify_one();
+}
+
+void Projector::run() {
+  using namespace std::chrono_literals;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // The pause lets rows gather: a transaction costs as much for one as for a thousand.
+    news_.wait_for(lock, 1s, [&] { return stopping_ || !queue_.empty(); });
+    if (!stopping_ && queue_.size() < kMostPerWrite) news_.wait_for(lock, 20ms, [&] {
+        return stopping_;
+      });
+    std::vector<TaskLine> lines = std::exchange(queue_, {});
+    const std::uint64_t upto = queued_upto_;
+    const bool last = stopping_;
+    lock.unlock();
+    room_.notify_all();
+    for (std::size_t i = 0; i < lines.size(); i += kMostPerWrite) {
+      const std::size_t count = std::min(kMostPerWrite, lines.size() - i);
+      const bool all = i + count == lines.size();
+      write({lines.data() + i, count}, all ? upto : writer_->projected());
+    }
+    tidy(upto, lines.empty());
+    lock.lock();
+    if (last && queue_.empty()) return;
+  }
+}
+
+// The history can be made again from the journal, so an error is told and the rows stay in memory
+// no longer than the process.
+void Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
+  std::vector<std::string> specs;
+  for (const TaskLine& line : lines) {
+    Result<std::string> spec = options_.read_spec(*line.card);
+    specs.push_back(spec ? std::move(*spec) : std::string());
+  }
+  std::vector<store::EndedTask> rows;
+  rows.reserve(lines.size());
+  view_.read([&](const Board& board) {
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      rows.push_back(ended_task(lines[i], board, std::move(specs[i]), options_.result_ttl));
+  });
+  const Status written = writer_->add(rows, upto);
+  if (!written) {
+    if (!std::exchange(failing_, true)) {
+      options_.log("the history cannot be written: " + written.error().message +
+                   "; it is made again from the journal at the next start");
+    }
+  } else {
+    failing_ = false;
+    std::vector<TaskNo> done;
+    for (const TaskLine& line : lines)
+      done.push_back(line.card->task);
+    view_.forget_ended(done);
+  }
+  lag_ -= lines.size();
+}
+
+void Projector::tidy(std::uint64_t upto, bool idle) {
+  if (failing_) return;
+  if (idle && writer_->projected() < upto) (void)writer_->add({}, upto);
+  const std::int64_t now = options_.clock().ns;
+  if (Result<std::size_t> pruned = writer_->prune(now); !pruned) options_.log(pruned.error().message);
+  if (Result<bool> done = writer_->checkpoint(); !done) options_.log(done.error().message);
+  projected_ = writer_->durable_projected();
+}
+
+}  // namespace berth::service

@@ -1,0 +1,51 @@
+// See release.h.
+#include "service/release.h"
+
+#include <utility>
+
+#include "store/crash_points.h"
+
+namespace berth::service {
+
+void Release::run(Group& group, store::GroupAt at) {
+  store::crash_point(store::CrashPoint::release_before);
+  Board::Changes changes;
+  std::vector<Courier::Errand> errands;
+  view_.change([&](Board& board) { apply(group, at, board, changes, errands); });
+  view_.remember_ended(changes.ended);
+  feed_.add(std::move(changes.tasks), group.last_ordinal);
+  for (SubmitReply& reply : group.submits)
+    reply.done(reply.outcomes);
+  for (ControlReply& reply : group.controls)
+    reply.done(reply.outcome);
+  store::crash_point(store::CrashPoint::release_replied);
+  courier_.run(std::move(errands));
+  on_ended_(std::move(changes.ended), group.last_ordinal);
+}
+
+void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Changes& changes,
+                    std::vector<Courier::Errand>& errands) {
+  std::uint64_t ordinal = group.first_ordinal - 1;
+  for (Item& item : group.items) {
+    if (auto* note = std::get_if<Note>(&item.what)) {
+      if (const auto* described = std::get_if<TaskDescribed>(note)) {
+        keep_spec_on_disk(*described->card,
+                          {at.segment, at.offset + item.note_at, item.note_size});
+      }
+      board.apply(*note);
+    } else if (const auto* event = std::get_if<core::Event>(&item.what)) {
+      decided_at_ = event->now;
+      board.apply(*event, ++ordinal, changes);
+    } else if (auto* action = std::get_if<core::Action>(&item.what)) {
+      if (const auto* instant = std::get_if<core::Instant>(action)) decided_at_ = instant->at;
+      board.apply(*action, {decided_at_, ++ordinal}, item.waits, changes);
+      Courier::note(*action, decided_at_, board, errands);
+    } else if (auto* message = std::get_if<ToAgentMessage>(&item.what)) {
+      Courier::Errand errand;
+      errand.what = std::move(*message);
+      errands.push_back(std::move(errand));
+    }
+  }
+}
+
+}  // namespace berth::service

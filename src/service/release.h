@@ -1,0 +1,37 @@
+// Release: lets a durable group out. The view changes, streams and history hear of it, those who
+// asked are answered, agents get their leases. In that order, on the store's thread.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "service/courier.h"
+#include "service/feed.h"
+#include "service/group.h"
+#include "service/view.h"
+#include "store/journal_types.h"
+
+namespace berth::service {
+
+class Release {
+ public:
+  using OnEnded = std::function<void(std::vector<TaskLine>&&, std::uint64_t ordinal)>;
+
+  Release(View& view, Feed& feed, Courier& courier, OnEnded on_ended)
+      : view_(view), feed_(feed), courier_(courier), on_ended_(std::move(on_ended)) {}
+
+  // `at`: where the group stands in the journal.
+  void run(Group& group, store::GroupAt at);
+
+ private:
+  void apply(Group& group, store::GroupAt at, Board& board, Board::Changes& changes,
+             std::vector<Courier::Errand>& errands);
+
+  View& view_;
+  Feed& feed_;
+  Courier& courier_;
+  OnEnded on_ended_;
+  Time decided_at_;
+};
+
+}  // namespace berth::service

@@ -1,0 +1,244 @@
+// The sequencer with its release, without threads: submits, duplicates, workflows, control, agents,
+// and the replayer held against the live state.
+#include "service/sequencer.h"
+
+#include <gtest/gtest.h>
+
+#include "service/testing/desk.h"
+
+namespace berth::service {
+namespace {
+
+using core::TaskState;
+using testing::Desk;
+using testing::new_task;
+using Kind = SubmitOutcome::Kind;
+
+class Sequencing : public ::testing::Test {
+ protected:
+  Sequencing() { desk_.furnish(); }
+  ~Sequencing() override {
+    // Whatever a test did: the journal leads to the same state as the live run.
+    EXPECT_EQ(desk_.differences(), std::vector<std::uint32_t>{});
+  }
+  Desk desk_;
+};
+
+TEST_F(Sequencing, ATaskRunsAndEnds) {
+  const SubmitOutcome outcome = desk_.submit(new_task("a"));
+  EXPECT_EQ(outcome.kind, Kind::accepted);
+  ASSERT_EQ(desk_.agent.leases.size(), 1U);
+  EXPECT_EQ(desk_.agent.leases[0].tasks(0).task_id(), "a");
+  EXPECT_EQ(desk_.agent.leases[0].tasks(0).tenant(), "alice");
+  ASSERT_EQ(desk_.ended.size(), 1U);
+  EXPECT_EQ(desk_.ended[0].state, TaskState::completed);
+  ASSERT_EQ(desk_.ended[0].attempts.size(), 1U);
+  v1::TaskResult result;
+  ASSERT_TRUE(result.ParseFromString(desk_.ended[0].attempts[0].result));
+  EXPECT_EQ(result.result(), "done");
+  EXPECT_EQ(desk_.agent.acknowledged, 2U);
+}
+
+TEST_F(Sequencing, ItsStepsCanBeFollowed) {
+  desk_.submit(new_task("a"));
+  const Feed::Answer all = desk_.feed.read(0, 100);
+  std::vector<TaskState> states;
+  for (const TaskChange& change : all.changes)
+    states.push_back(change.state);
+  EXPECT_EQ(states, (std::vector{TaskState::pending, TaskState::starting, TaskState::running,
+                                 TaskState::completed}));
+  EXPECT_EQ(desk_.feed.read(all.changes[1].ordinal, 100).changes.size(), 2U);
+  EXPECT_EQ(desk_.feed.read(all.last, 100).changes.size(), 0U);
+}
+
+TEST_F(Sequencing, TheSameIdAndContentIsTheSameTask) {
+  const SubmitOutcome first = desk_.submit(new_task("a"));
+  const SubmitOutcome again = desk_.submit(new_task("a"));
+  EXPECT_EQ(again.kind, Kind::duplicate);
+  EXPECT_EQ(again.task, first.task);
+  NewTask other = new_task("a");
+  other.card->digest = 2;
+  EXPECT_EQ(desk_.submit(std::move(other)).kind, Kind::conflict);
+  EXPECT_EQ(desk_.ended.size(), 1U);
+}
+
+TEST_F(Sequencing, ARequestIdIsRememberedForADayPastTheEnd) {
+  NewTask task = new_task();
+  task.card->request_id = "r";
+  const SubmitOutcome first = desk_.submit(std::move(task));
+  const auto again = [&] {
+    NewTask same = new_task();
+    same.card->request_id = "r";
+    return desk_.submit(std::move(same));
+  };
+  desk_.wait(minutes(24 * 60 - 1));
+  EXPECT_EQ(again().task, first.task);
+  desk_.wait(minutes(2));
+  EXPECT_EQ(again().kind, Kind::accepted);
+}
+
+TEST_F(Sequencing, AnUnknownTenantIsMadeAndAnUnknownQueueRefused) {
+  EXPECT_TRUE(desk_.sequencer.names().tenant("alice") == TenantId::none());
+  desk_.submit(new_task("a"));
+  EXPECT_TRUE(desk_.sequencer.names().tenant("alice") != TenantId::none());
+  const SubmitOutcome refused = desk_.submit(new_task("b", "lmm"));
+  EXPECT_EQ(refused.kind, Kind::unknown_queue);
+  EXPECT_EQ(refused.what, "lmm");
+}
+
+TEST_F(Sequencing, ARefusedTaskLeavesNothingBehind) {
+  NewTask large = new_task("a");
+  large.spec.vram = Mib{1'000'000};
+  const SubmitOutcome refused = desk_.submit(std::move(large));
+  EXPECT_EQ(refused.kind, Kind::refused);
+  EXPECT_EQ(refused.reason.code, core::ReasonCode::vram_over_any_gpu);
+  EXPECT_EQ(desk_.submit(new_task("a")).kind, Kind::accepted);
+}
+
+TEST_F(Sequencing, DependenciesAreNamedByIdNumberOrSignal) {
+  desk_.agent.finishes_at_once = false;
+  const SubmitOutcome first = desk_.submit(new_task("a"));
+  NewTask second = new_task("b");
+  second.depends_on = {"a", "t-" + std::to_string(first.task.value), "signal:go"};
+  const SubmitOutcome waits = desk_.submit(std::move(second));
+  EXPECT_EQ(waits.kind, Kind::accepted);
+  EXPECT_EQ(desk_.state_of(waits.task), TaskState::waiting);
+  desk_.agent.finishes_at_once = true;
+  desk_.agent.finish(desk_.agent.leases[0]);
+  desk_.turn();
+  EXPECT_EQ(desk_.state_of(waits.task), TaskState::waiting);
+  EXPECT_EQ(desk_.control(ResolveSignal{"alice", "go"}).count, 1U);
+  EXPECT_EQ(desk_.ended.size(), 2U);
+  NewTask third = new_task("c");
+  third.depends_on = {"nobody"};
+  EXPECT_EQ(desk_.submit(std::move(third)).kind, Kind::unknown_dependency);
+}
+
+TEST_F(Sequencing, AWorkflowIsTakenWholeOrNotAtAll) {
+  std::vector<NewTask> tasks;
+  tasks.push_back(new_task("b"));
+  tasks.back().depends_on = {"a"};
+  tasks.push_back(new_task("a"));
+  const auto outcomes = desk_.submit(std::move(tasks), true);
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[0].kind, Kind::accepted);
+  ASSERT_EQ(desk_.ended.size(), 2U);
+  EXPECT_EQ(desk_.ended[0].card->id, "a");
+
+  std::vector<NewTask> cycle;
+  cycle.push_back(new_task("x"));
+  cycle.back().depends_on = {"y"};
+  cycle.push_back(new_task("y"));
+  cycle.back().depends_on = {"x"};
+  const auto refused = desk_.submit(std::move(cycle), true);
+  EXPECT_EQ(refused[0].kind, Kind::refused);
+  EXPECT_EQ(refused[1].reason.code, core::ReasonCode::dependency_cycle);
+  EXPECT_EQ(desk_.submit(new_task("x")).kind, Kind::accepted);
+}
+
+TEST_F(Sequencing, CancelStopsWhatRuns) {
+  desk_.agent.finishes_at_once = false;
+  const SubmitOutcome task = desk_.submit(new_task("a"));
+  EXPECT_EQ(desk_.control(CancelTasks{{task.task}}).count, 1U);
+  ASSERT_EQ(desk_.agent.stops.size(), 1U);
+  EXPECT_EQ(desk_.agent.stops[0].task_no(), task.task.value);
+  EXPECT_EQ(desk_.ended.at(0).state, TaskState::cancelled);
+  const ControlOutcome late = desk_.control(CancelTasks{{task.task}});
+  EXPECT_EQ(late.kind, ControlOutcome::Kind::refused);
+  EXPECT_EQ(late.reason.code, core::ReasonCode::unknown_task);
+}
+
+TEST_F(Sequencing, ATenantMayNotUseABetterTierThanItsOwn) {
+  desk_.control(DefineTenant{"alice", {}, 2});
+  NewTask task = new_task("a");
+  task.tier = 1;
+  EXPECT_EQ(desk_.submit(std::move(task)).kind, Kind::tier_denied);
+  EXPECT_EQ(desk_.submit(new_task("b")).kind, Kind::accepted);
+  EXPECT_EQ(desk_.ended.at(0).card->tier, 2);
+}
+
+TEST_F(Sequencing, WhatWaitsIsExplained) {
+  desk_.control(SetQueuePaused{"llm", true});
+  const SubmitOutcome task = desk_.submit(new_task("a"));
+  const ControlOutcome why = desk_.control(ExplainTask{task.task});
+  ASSERT_TRUE(why.explanation.has_value());
+  EXPECT_EQ(why.explanation->binding.at(0).code, core::ReasonCode::queue_paused);
+  desk_.control(SetQueuePaused{"llm", false});
+  EXPECT_EQ(desk_.ended.size(), 1U);
+}
+
+TEST_F(Sequencing, AnAgentThatComesBackKeepsWhatItRuns) {
+  desk_.agent.finishes_at_once = false;
+  const SubmitOutcome kept = desk_.submit(new_task("a"));
+  const SubmitOutcome lost = desk_.submit(new_task("b"));
+  const std::uint64_t kept_lease = desk_.agent.leases.at(0).id();
+  desk_.agent.hello(2, 40'000, {kept_lease, 999});
+  desk_.turn();
+  ASSERT_EQ(desk_.agent.welcome.adopt_size(), 1);
+  EXPECT_EQ(desk_.agent.welcome.adopt(0), kept_lease);
+  ASSERT_EQ(desk_.agent.welcome.kill_size(), 1);
+  EXPECT_EQ(desk_.agent.welcome.kill(0), 999U);
+  EXPECT_EQ(desk_.state_of(kept.task), TaskState::running);
+  // The other was put back and has started again, under a new lease.
+  ASSERT_EQ(desk_.agent.leases.size(), 3U);
+  EXPECT_EQ(desk_.agent.leases[2].tasks(0).task_no(), lost.task.value);
+}
+
+TEST_F(Sequencing, AReportThatComesTwiceChangesNothing) {
+  desk_.agent.finishes_at_once = false;
+  desk_.submit(new_task("a"));
+  v1::AgentMessage twice;
+  twice.mutable_report()->set_incarnation(1);
+  twice.mutable_report()->set_seq(2);
+  twice.mutable_report()->mutable_lease_ended()->set_lease(desk_.agent.leases[0].id());
+  desk_.said.push_back(twice);
+  desk_.said.push_back(twice);
+  desk_.turn();
+  EXPECT_EQ(desk_.ended.size(), 1U);
+  EXPECT_EQ(desk_.agent.acknowledged, 2U);
+}
+
+TEST_F(Sequencing, ModelsAreLoadedBeforeTheirBatches) {
+  desk_.control(DefineModel{"m", {.weights = Mib{8000}, .vram_per_task = Mib{100}}});
+  core::QueueSpec queue;
+  queue.max_batch_size = 2;
+  desk_.control(DefineQueue{"chat", "m", queue});
+  desk_.submit(new_task("a", "chat"));
+  EXPECT_EQ(desk_.ended.size(), 1U);
+  desk_.view.read([](const Board& board) {
+    EXPECT_EQ(board.models().at(0).loads, 1U);
+    EXPECT_EQ(board.gpus().at(0).models.size() + board.gpus().at(1).models.size(), 1U);
+  });
+}
+
+TEST_F(Sequencing, LeasesGrantedBeforeTheAgentCameAreSentWhenItComes) {
+  // A second process: it goes on where the first ended, with work for a node that is not there yet.
+  desk_.control(SetQueuePaused{"llm", true});
+  desk_.submit(new_task("a"));
+  Desk next(desk_.replayed().take_position());
+  Replayer replayed = desk_.replayed();
+  next.view.change([&](Board& board) { board = replayed.take_board(); });
+  next.control(SetQueuePaused{"llm", false});
+  EXPECT_EQ(next.agent.leases.size(), 0U);
+  next.agent.hello(2, 40'000);
+  next.turn();
+  ASSERT_EQ(next.agent.leases.size(), 1U);
+  EXPECT_EQ(next.ended.size(), 1U);
+  EXPECT_EQ(next.ended[0].attempts.size(), 1U);
+}
+
+TEST_F(Sequencing, ASnapshotGivesItselfBack) {
+  desk_.agent.finishes_at_once = false;
+  for (int i = 0; i < 20; ++i)
+    desk_.submit(new_task("task " + std::to_string(i)));
+  desk_.control(SetTenantPaused{"alice", true});
+  const std::vector<std::byte> bytes = desk_.snapshot();
+  Replayer restored(minutes(24 * 60));
+  const Status status = restored.restore(bytes);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_EQ(restored.snapshot(), bytes);
+  EXPECT_TRUE(restored.board().names().tenants().at(0).paused);
+}
+
+}  // namespace
+}  // namespace berth::service

@@ -1,0 +1,407 @@
+// The parts of the service and the two loops that join them.
+#include "service/service.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "service/courier.h"
+#include "service/journal_feed.h"
+#include "service/projector.h"
+#include "service/release.h"
+#include "service/replayer.h"
+#include "service/rings.h"
+#include "service/sequencer.h"
+#include "service/snapshotter.h"
+#include "store/folder_lock.h"
+#include "store/journal.h"
+#include "store/snapshots.h"
+
+namespace berth::service {
+namespace {
+
+// An open group that waits for the store takes in no more submits beyond this.
+constexpr std::size_t kGroupBytes = 8U << 20;
+constexpr std::size_t kGroupItems = 32'768;
+constexpr std::size_t kMostControls = 65'536;
+// sysexits.h calls it EX_IOERR.
+constexpr int kSyncFailedExit = 74;
+
+}  // namespace
+
+struct Service::Parts {
+  Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Recovered&& recovered,
+        std::unique_ptr<store::JournalWriter> journal_writer,
+        std::unique_ptr<store::HistoryWriter> history_writer,
+        std::unique_ptr<store::HistoryReader> history_reader);
+
+  // The engine thread.
+  void sequence();
+  void take(Rings::Helping&& helping, Time now);
+  void run_timers(Time now);
+  Duration until_wakeup() const;
+  bool hand_over();
+  Time now();
+
+  // The store thread.
+  void keep();
+  store::GroupAt make_durable(Group& group);
+  void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
+
+  Result<std::string> spec_of(const TaskCard& card);
+
+  ServiceOptions options;
+  store::FolderLock lock;
+  store::SegmentReader segments;
+  View view;
+  Feed feed;
+  Rings rings;
+  Sequencer sequencer;
+  Courier courier;
+  std::unique_ptr<store::JournalWriter> journal;
+  std::unique_ptr<store::HistoryReader> history;
+  Projector projector;
+  Snapshotter snapshotter;
+  Release release;
+  Time last_now;
+  Time day_ends = Time::never();
+
+  std::mutex handover_mutex;
+  std::condition_variable handover;
+  std::unique_ptr<Group> handed;  // at most one waits while one is being stored
+  journal::Writer spare;          // memory of a group that has been released
+  bool store_busy = false;
+  bool no_more_groups = false;
+  std::thread engine_thread;
+  std::thread store_thread;
+  bool running = false;
+
+  std::atomic<std::uint64_t> groups{0}, synced_bytes{0}, events{0}, released{0}, hash{0};
+  std::atomic<std::uint64_t> sync_us_sum{0};
+  std::atomic<std::int64_t> wakeup_ns{0};
+  std::atomic<bool> stalled{false};
+  std::array<std::atomic<std::uint64_t>, kSyncBucketsUs.size() + 1> sync_us{};
+};
+
+Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Recovered&& recovered,
+                      std::unique_ptr<store::JournalWriter> journal_writer,
+                      std::unique_ptr<store::HistoryWriter> history_writer,
+                      std::unique_ptr<store::HistoryReader> history_reader)
+    : options(std::move(opts)),
+      lock(std::move(folder_lock)),
+      segments(options.data / "journal"),
+      feed(options.feed_capacity),
+      rings(options.submit_ring, kMostControls),
+      sequencer({options.tenant_defaults, options.tenant_default_tier,
+                 options.make_unknown_tenants, options.max_tenants, options.remember_ids},
+                recovered.replayer.take_position()),
+      courier(sequencer.epoch() + 1, [this](const TaskCard& card) { return spec_of(card); }),
+      journal(std::move(journal_writer)),
+      history(std::move(history_reader)),
+      projector({options.result_ttl, [this](const TaskCard& card) { return spec_of(card); },
+                 options.clock, options.log},
+                std::move(history_writer), view),
+      snapshotter({options.data, options.snapshot_every_events, options.keep_snapshots,
+                   options.journal_retention, options.remember_ids,
+                   [this] {
+                     return view.read([](const Board& b) { return b.oldest_needed_segment(); });
+                   },
+                   [this] { return projector.projected(); }, options.log},
+                  recovered.snapshot_seq),
+      release(view, feed, courier,
+              [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
+                projector.add(std::move(ended), ordinal);
+              }),
+      last_now(sequencer.now()) {
+  view.change([&](Board& board) { board = recovered.replayer.take_board(); });
+  const std::uint64_t ordinal = sequencer.next_seq() + sequencer.hash().count;
+  feed.begin_at(ordinal);
+  released = ordinal;
+  events = sequencer.next_seq();
+  hash = sequencer.hash().hash;
+  if (options.next_day) day_ends = options.next_day(last_now);
+}
+
+Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.data, error);
+  if (error) return Error{"cannot make " + options.data.string() + ": " + error.message()};
+  auto lock = store::FolderLock::take(options.data);
+  if (!lock) return lock.error();
+  auto history_writer = store::HistoryWriter::open(options.data / "history.db");
+  if (!history_writer) return history_writer.error();
+
+  // What ended since the history was last written is projected again, in order.
+  std::vector<TaskLine> ended;
+  auto recovered = recover(options.data, options.remember_ids, [&](std::vector<TaskLine>&& lines) {
+    std::move(lines.begin(), lines.end(), std::back_inserter(ended));
+  });
+  if (!recovered) return recovered.error();
+  for (const std::string& remark : recovered->remarks)
+    options.log(remark);
+  auto journal = store::JournalWriter::open({options.data / "journal", options.segment_bytes},
+                                            recovered->end);
+  if (!journal) return journal.error();
+  auto history_reader = store::HistoryReader::open(options.data / "history.db");
+  if (!history_reader) return history_reader.error();
+
+  auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*recovered),
+                                       std::move(*journal), std::move(*history_writer),
+                                       std::move(*history_reader));
+  parts->view.remember_ended(ended);
+  const std::uint64_t ordinal = parts->released;
+  parts->projector.add(std::move(ended), ordinal);
+  const Time now = parts->now();
+  parts->sequencer.begin_epoch(now, parts->options.wall_clock(), parts->options.version);
+  return std::unique_ptr<Service>(new Service(std::move(parts)));
+}
+
+Service::Service(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Service::~Service() { stop(); }
+
+void Service::configure(std::vector<Control> wanted) {
+  for (Control& control : wanted)
+    parts_->sequencer.take(ControlCommand{std::move(control), {}}, parts_->now());
+}
+
+void Service::start() {
+  Parts& p = *parts_;
+  p.running = true;
+  p.projector.start();
+  p.snapshotter.start();
+  p.store_thread = std::thread([&p] { p.keep(); });
+  p.engine_thread = std::thread([&p] { p.sequence(); });
+}
+
+void Service::stop() {
+  Parts& p = *parts_;
+  if (!std::exchange(p.running, false)) return;
+  p.rings.close();
+  p.engine_thread.join();
+  p.store_thread.join();
+  p.snapshotter.stop();
+  p.projector.stop();
+  const std::vector<std::byte> bytes = p.view.read([&](const Board& board) {
+    return encode_service_snapshot(p.sequencer.engine(), p.sequencer.names(), p.sequencer.keys(),
+                                   board, p.sequencer.hash(), p.sequencer.next_seq(),
+                                   p.sequencer.epoch(), p.sequencer.now());
+  });
+  Status done = store::write_snapshot(p.options.data / "snapshots", p.sequencer.next_seq(), bytes);
+  if (done) done = p.snapshotter.clean_up();
+  if (!done) p.options.log("no snapshot at the end: " + done.error().message);
+}
+
+// ---- The engine thread ---------------------------------------------------------------------------
+
+Time Service::Parts::now() { return last_now = std::max(last_now, options.clock()); }
+
+void Service::Parts::sequence() {
+  while (true) {
+    const bool room = sequencer.bytes() < kGroupBytes && sequencer.tasks() < kGroupItems;
+    Rings::Helping helping = rings.take(until_wakeup(), room);
+    const bool closed = helping.closed;
+    const Time at = now();
+    take(std::move(helping), at);
+    run_timers(at);
+    wakeup_ns.store(sequencer.next_wakeup().ns, std::memory_order_relaxed);
+    const bool handed_all = hand_over();
+    if (closed && handed_all && sequencer.empty()) break;
+  }
+  const std::lock_guard guard(handover_mutex);
+  no_more_groups = true;
+  handover.notify_one();
+}
+
+void Service::Parts::take(Rings::Helping&& helping, Time at) {
+  for (Urgent& urgent : helping.urgent) {
+    if (auto* control = std::get_if<ControlCommand>(&urgent)) {
+      sequencer.take(std::move(*control), at);
+    } else if (auto* said = std::get_if<AgentSaid>(&urgent)) {
+      sequencer.take(said->session, std::move(said->message), at);
+    } else if (const auto* ended = std::get_if<SessionEnded>(&urgent)) {
+      sequencer.end_session(ended->session);
+    }
+  }
+  for (SubmitCommand& submit : helping.submits)
+    sequencer.take(std::move(submit), at);
+}
+
+void Service::Parts::run_timers(Time at) {
+  if (day_ends <= at) {
+    sequencer.day_boundary(day_ends);
+    day_ends = options.next_day(at);
+  }
+  if (sequencer.next_wakeup() <= at) sequencer.tick(at);
+}
+
+// A group that could not be handed over yet is no reason to wake: the store pokes.
+Duration Service::Parts::until_wakeup() const {
+  const Time next = std::min(sequencer.next_wakeup(), day_ends);
+  if (next == Time::never()) return Duration::forever();
+  return std::max(Duration{0}, next - options.clock());
+}
+
+// True: the open group is empty, or was handed to the store.
+bool Service::Parts::hand_over() {
+  if (sequencer.empty()) return true;
+  const std::lock_guard guard(handover_mutex);
+  if (store_busy || handed) return false;
+  handed = sequencer.seal(std::move(spare));
+  spare = {};
+  handover.notify_one();
+  return true;
+}
+
+// ---- The store thread ----------------------------------------------------------------------------
+
+void Service::Parts::keep() {
+  while (true) {
+    std::unique_ptr<Group> group;
+    {
+      std::unique_lock guard(handover_mutex);
+      store_busy = false;
+      if (!handed && !no_more_groups) {
+        guard.unlock();
+        rings.poke();
+        guard.lock();
+      }
+      handover.wait(guard, [&] { return handed || no_more_groups; });
+      if (!handed) return;
+      group = std::move(handed);
+      store_busy = true;
+    }
+    const store::GroupAt at = make_durable(*group);
+    release.run(*group, at);
+    released.store(group->last_ordinal, std::memory_order_relaxed);
+    events.store(group->next_seq, std::memory_order_relaxed);
+    hash.store(group->hash_after.hash, std::memory_order_relaxed);
+    snapshotter.durable(group->next_seq);
+    group->bytes.clear();
+    const std::lock_guard guard(handover_mutex);
+    spare = std::move(group->bytes);
+  }
+}
+
+// A full disk is waited out: nothing is acknowledged meanwhile. A failed sync ends the process: the
+// kernel may have dropped what it had.
+store::GroupAt Service::Parts::make_durable(Group& group) {
+  if (group.bytes.empty()) return {};
+  Result<store::GroupAt> at = journal->append(group.bytes.view(), group.hash_after);
+  for (bool told = false; !at; at = journal->append(group.bytes.view(), group.hash_after)) {
+    if (!std::exchange(told, true)) {
+      options.log("cannot write the journal: " + at.error().message +
+                  "; nothing is acknowledged until it works again");
+    }
+    stalled.store(true, std::memory_order_relaxed);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  stalled.store(false, std::memory_order_relaxed);
+  const auto begin = std::chrono::steady_clock::now();
+  if (const Status synced = journal->sync(); !synced) {
+    options.log("cannot sync the journal: " + synced.error().message +
+                "; the server ends, and recovers when it is started again");
+    std::_Exit(kSyncFailedExit);
+  }
+  count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
+  return *at;
+}
+
+void Service::Parts::count_sync(std::chrono::steady_clock::duration took, std::size_t bytes) {
+  const auto us = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+  const auto bucket = std::lower_bound(kSyncBucketsUs.begin(), kSyncBucketsUs.end(), us);
+  ++sync_us[static_cast<std::size_t>(bucket - kSyncBucketsUs.begin())];
+  sync_us_sum += us;
+  synced_bytes += bytes;
+  ++groups;
+}
+
+// ---- The door ------------------------------------------------------------------------------------
+
+bool Service::offer(SubmitCommand&& command) { return parts_->rings.offer(std::move(command)); }
+bool Service::offer(ControlCommand&& command) { return parts_->rings.offer(std::move(command)); }
+
+std::uint64_t Service::open_session(ToAgent to_agent) {
+  return parts_->courier.open(std::move(to_agent));
+}
+void Service::close_session(std::uint64_t session) {
+  parts_->courier.close(session);
+  parts_->rings.push(SessionEnded{session});
+}
+
+void Service::agent_said(std::uint64_t session, v1::AgentMessage&& message) {
+  if (message.has_log()) return parts_->courier.log_data(message.log());
+  if (!message.has_heartbeat()) return parts_->rings.push(AgentSaid{session, std::move(message)});
+  for (const v1::GpuReading& reading : message.heartbeat().readings()) {
+    const GpuId gpu = parts_->view.read(
+        [&](const Board& board) { return board.names().gpu(reading.gpu()); });
+    if (!gpu) continue;
+    parts_->view.set_reading(gpu, {reading.used_mb(), reading.utilisation_percent(),
+                                   reading.temperature_c(), reading.power_w()});
+  }
+}
+
+std::uint64_t Service::open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink) {
+  const std::string node = parts_->view.read([&](const Board& board) -> std::string {
+    const TaskLine* line = board.tasks().find(task);
+    if (line != nullptr && !line->attempts.empty() && !line->attempts.back().gpus.empty()) {
+      return board.names().gpus()[line->attempts.back().gpus.front().value].node;
+    }
+    // Ended: with one node there is no choice.
+    return board.names().nodes().empty() ? "" : board.names().nodes().front();
+  });
+  return parts_->courier.open_log(node, task, attempt, follow, std::move(sink));
+}
+void Service::close_log(std::uint64_t log) { parts_->courier.close_log(log); }
+
+const View& Service::view() const { return parts_->view; }
+Feed& Service::feed() { return parts_->feed; }
+const store::HistoryReader& Service::history() const { return *parts_->history; }
+const ServiceOptions& Service::options() const { return parts_->options; }
+
+Result<Feed::Answer> Service::read_journal(std::uint64_t after, std::size_t most) const {
+  return read_changes(parts_->options.data, after, most, parts_->released.load(), parts_->view,
+                      *parts_->history);
+}
+
+Result<std::string> Service::Parts::spec_of(const TaskCard& card) {
+  if (card.spec_at.size == 0) return card.spec;
+  Result<std::vector<std::byte>> bytes = segments.read(card.spec_at);
+  if (!bytes) return bytes.error();
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
+Result<std::string> Service::spec_of(const TaskCard& card) const { return parts_->spec_of(card); }
+
+TaskNo Service::find_task(TenantId tenant, std::string_view id) const {
+  const Time now = parts_->options.clock();
+  return parts_->view.read([&](const Board& board) { return board.find(tenant, id, now); });
+}
+
+ServiceStats Service::stats() const {
+  const Parts& p = *parts_;
+  ServiceStats stats;
+  stats.epoch = p.sequencer.epoch();
+  stats.events = p.events;
+  stats.released = p.released;
+  stats.hash = p.hash;
+  stats.groups = p.groups;
+  stats.synced_bytes = p.synced_bytes;
+  stats.submits_refused_full = p.rings.refused();
+  stats.ring_tasks = p.rings.waiting_tasks();
+  stats.history_lag = p.projector.lag();
+  stats.snapshots = p.snapshotter.made();
+  stats.snapshot_seq = p.snapshotter.last_seq();
+  for (const auto& bucket : p.sync_us)
+    stats.sync_us_buckets.push_back(bucket);
+  stats.sync_us_sum = p.sync_us_sum;
+  stats.next_wakeup_ns = p.wakeup_ns;
+  stats.now_ns = p.options.clock().ns;
+  stats.stalled = p.stalled;
+  return stats;
+}
+
+}  // namespace berth::service

@@ -1,0 +1,117 @@
+// See snapshotter.h.
+#include "service/snapshotter.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "service/replayer.h"
+#include "store/journal.h"
+#include "store/segment_list.h"
+#include "store/snapshots.h"
+
+namespace berth::service {
+Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq)
+    : options_(std::move(options)), durable_(last_seq), last_seq_(last_seq) {}
+
+Snapshotter::~Snapshotter() { stop(); }
+
+void Snapshotter::start() { thread_ = std::thread([this] { run(); }); }
+
+void Snapshotter::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Snapshotter::durable(std::uint64_t next_seq) {
+  const std::lock_guard lock(mutex_);
+  durable_ = next_seq;
+  if (durable_ - last_seq_.load() >= options_.every_events) wake_.notify_one();
+}
+
+void Snapshotter::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    wake_.wait(lock, [&] {
+      return stopping_ || durable_ - last_seq_.load() >= options_.every_events;
+    });
+    if (stopping_) return;
+    const std::uint64_t upto = durable_;
+    lock.unlock();
+    Status made = make(upto);
+    if (made) made = clean_up();
+    if (!made) {
+      options_.log("no snapshot: " + made.error().message + "; the journal is kept");
+      last_seq_ = upto;  // the next try comes after as many events again
+    }
+    lock.lock();
+  }
+}
+
+Status Snapshotter::make(std::uint64_t next_seq) {
+  Replayer replayer(options_.remember_ids);
+  auto newest = store::read_newest_snapshot(options_.data / "snapshots");
+  if (!newest) return newest.error();
+  if (newest->file) {
+    if (Status restored = replayer.restore(newest->bytes); !restored) return restored;
+  }
+  Status applied = Done{};
+  const auto scan = store::scan_journal(
+      options_.data / "journal", replayer.next_seq(),
+      [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
+        if (group.header.seq + group.header.events > next_seq) return false;
+        applied = replayer.apply(at, group);
+        replayer.take_ended();
+        return applied.ok();
+      });
+  if (!scan) return scan.error();
+  if (!applied) return applied;
+  const std::vector<std::byte> bytes = replayer.snapshot();
+  Status written =
+      store::write_snapshot(options_.data / "snapshots", replayer.next_seq(), bytes);
+  if (!written) return written;
+  last_seq_ = replayer.next_seq();
+  ++made_;
+  return Done{};
+}
+
+Status Snapshotter::clean_up() {
+  const auto snapshots = options_.data / "snapshots";
+  if (Status removed = store::remove_old_snapshots(snapshots, options_.keep); !removed) {
+    return removed;
+  }
+  const auto kept = store::list_snapshots(snapshots);
+  if (!kept) return kept.error();
+  if (kept->empty()) return Done{};
+  const std::uint64_t oldest = kept->back().seq;
+
+  const auto journal = options_.data / "journal";
+  const auto segments = store::segment_headers(journal);
+  if (!segments) return segments.error();
+  if (segments->empty()) return Done{};
+  std::uint64_t keep_from = segments->front().number;
+  // A segment may go when the one after it begins at or before all that is needed.
+  for (std::size_t i = 0; i + 1 < segments->size(); ++i) {
+    const store::SegmentHeader& next = (*segments)[i + 1];
+    const std::uint64_t begins = next.first_seq + next.hash.count;
+    const bool used = next.first_seq > oldest ||
+                      next.number > options_.oldest_needed_segment() ||
+                      begins > options_.projected();
+    if (used || is_young(store::segment_path(journal, (*segments)[i].number))) break;
+    keep_from = next.number;
+  }
+  return store::remove_segments_before(journal, keep_from);
+}
+
+bool Snapshotter::is_young(const std::filesystem::path& segment) const {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(segment, error);
+  const auto age = std::filesystem::file_time_type::clock::now() - written;
+  return error || age < std::chrono::nanoseconds(options_.journal_retention.ns);
+}
+
+}  // namespace berth::service

@@ -1,0 +1,67 @@
+// Snapshotter: makes the next snapshot from the last one and the journal behind it, on a thread of
+// its own, from disk only. The engine never waits for it, and each snapshot proves that recovery
+// works.
+//
+// Afterwards it removes what nobody needs: older snapshots, and whole segments that lie before the
+// oldest kept one, hold no spec of a live task, are in the history, and are past their retention.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace berth::service {
+
+struct SnapshotterOptions {
+  std::filesystem::path data;
+  std::uint64_t every_events = 1'000'000;
+  std::size_t keep = 2;
+  Duration journal_retention{0};
+  Duration remember_ids{0};
+  std::function<std::uint64_t()> oldest_needed_segment;
+  std::function<std::uint64_t()> projected;  // ordinal up to which the history is complete
+  std::function<void(const std::string&)> log;
+};
+
+class Snapshotter {
+ public:
+  Snapshotter(SnapshotterOptions options, std::uint64_t last_seq);
+  ~Snapshotter();
+
+  void start();
+  void stop();
+
+  // The journal is durable up to this event.
+  void durable(std::uint64_t next_seq);
+
+  std::uint64_t made() const { return made_.load(std::memory_order_relaxed); }
+  std::uint64_t last_seq() const { return last_seq_.load(std::memory_order_relaxed); }
+
+  // Makes one now, up to `next_seq`. Also what the thread does.
+  Status make(std::uint64_t next_seq);
+  // Removes what nobody needs any more.
+  Status clean_up();
+
+ private:
+  void run();
+  bool is_young(const std::filesystem::path& segment) const;
+
+  const SnapshotterOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::uint64_t durable_ = 0;
+  bool stopping_ = false;
+  std::atomic<std::uint64_t> made_{0};
+  std::atomic<std::uint64_t> last_seq_;
+  std::thread thread_;
+};
+
+}  // namespace berth::service

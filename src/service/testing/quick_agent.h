@@ -1,0 +1,99 @@
+// A tiny agent for tests: says hello with its GPUs and carries out what it is told at once, or
+// keeps it until the test says so.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "berth/v1/agent.pb.h"
+
+namespace berth::service::testing {
+
+class QuickAgent {
+ public:
+  using Say = std::function<void(v1::AgentMessage&&)>;
+
+  explicit QuickAgent(Say say) : say_(std::move(say)) {}
+
+  bool finishes_at_once = true;
+  std::vector<v1::Lease> leases;    // all that came
+  std::vector<v1::StopTask> stops;
+  v1::Welcome welcome;
+  std::uint64_t acknowledged = 0;
+
+  void hello(int gpus, std::int64_t vram_mb, std::vector<std::uint64_t> held = {}) {
+    v1::AgentMessage message;
+    v1::Hello& hello = *message.mutable_hello();
+    hello.set_protocol_low(1);
+    hello.set_protocol_high(1);
+    hello.set_node("local");
+    hello.set_incarnation(incarnation_);
+    for (int i = 0; i < gpus; ++i) {
+      v1::Gpu& gpu = *hello.add_gpus();
+      gpu.set_uuid("GPU-" + std::to_string(i));
+      gpu.set_name("gpu-" + std::to_string(i));
+      gpu.set_kind("test");
+      gpu.set_vram_mb(vram_mb);
+      gpu.set_simulated(true);
+    }
+    for (const std::uint64_t lease : held)
+      hello.add_leases()->set_lease(lease);
+    say_(std::move(message));
+  }
+
+  void receive(v1::ServerMessage&& message) {
+    if (message.has_welcome()) welcome = message.welcome();
+    if (message.has_acknowledge()) acknowledged = message.acknowledge().seq();
+    if (message.has_stop()) stops.push_back(message.stop());
+    if (message.has_load()) loaded(message.load());
+    if (!message.has_lease()) return;
+    leases.push_back(message.lease());
+    started(message.lease().id());
+    if (finishes_at_once) finish(message.lease());
+  }
+
+  void started(std::uint64_t lease) {
+    report().mutable_lease_started()->set_lease(lease);
+    send();
+  }
+
+  // Every task of the lease completes with the result "done".
+  void finish(const v1::Lease& lease) {
+    v1::LeaseEnded& ended = *report().mutable_lease_ended();
+    ended.set_lease(lease.id());
+    for (const v1::LeasedTask& task : lease.tasks()) {
+      v1::TaskOutcome& outcome = *ended.add_outcomes();
+      outcome.set_task_no(task.task_no());
+      outcome.mutable_result()->set_completed(true);
+      outcome.mutable_result()->set_result("done");
+    }
+    send();
+  }
+
+ private:
+  v1::Report& report() {
+    message_.Clear();
+    v1::Report& report = *message_.mutable_report();
+    report.set_incarnation(incarnation_);
+    report.set_seq(++seq_);
+    return report;
+  }
+  void send() { say_(v1::AgentMessage(message_)); }
+  void loaded(const v1::LoadModel& load) {
+    v1::ModelLoaded& done = *report().mutable_model_loaded();
+    done.set_load(load.load());
+    done.set_gpu(load.gpu());
+    done.set_model(load.model());
+    done.set_ok(true);
+    send();
+  }
+
+  Say say_;
+  std::uint64_t incarnation_ = 1;
+  std::uint64_t seq_ = 0;
+  v1::AgentMessage message_;
+};
+
+}  // namespace berth::service::testing

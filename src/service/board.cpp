@@ -49,7 +49,8 @@ std::uint64_t& live_count(Line& line, TaskState state) {
 
 }  // namespace
 
-// ---- TaskTable -----------------------------------------------------------------------------------
+// ---- TaskTable
+// -----------------------------------------------------------------------------------
 
 const TaskLine* TaskTable::find(TaskNo task) const {
   const auto page = pages_.find(task.value / kPage);
@@ -78,7 +79,8 @@ void TaskTable::remove(TaskNo task) {
   if (--page->second->used == 0) pages_.erase(page);
 }
 
-// ---- Notes and events ----------------------------------------------------------------------------
+// ---- Notes and events
+// ----------------------------------------------------------------------------
 
 void Board::apply(const Note& note) {
   names_.apply(note);
@@ -149,7 +151,8 @@ void Board::lose_models(GpuId id) {
   gpu.models.clear();
 }
 
-// ---- Actions -------------------------------------------------------------------------------------
+// ---- Actions
+// -------------------------------------------------------------------------------------
 
 void Board::count(const TaskLine& line, TaskState state, std::int64_t by) {
   const auto add = [by](std::uint64_t& counter) {

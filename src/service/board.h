@@ -2,8 +2,8 @@
 // without locks; the view guards one at the last released event.
 //
 // It follows from the notes, events and actions of the journal, applied in order; it decides
-// nothing and the core never reads it. Tasks that have ended leave it: they are handed out once, for
-// the history and the streams.
+// nothing and the core never reads it. Tasks that have ended leave it: they are handed out once,
+// for the history and the streams.
 #pragma once
 
 #include <array>

@@ -35,9 +35,9 @@ struct NewTask {
 struct SubmitOutcome {
   enum class Kind : std::uint8_t {
     accepted,
-    duplicate,           // the same content was submitted before: `task` is that one
-    conflict,            // the id or request id belongs to other content: `task` is that one
-    refused,             // by the core: `reason`
+    duplicate,  // the same content was submitted before: `task` is that one
+    conflict,   // the id or request id belongs to other content: `task` is that one
+    refused,    // by the core: `reason`
     unknown_queue,
     unknown_tenant,      // and it may not be made
     unknown_dependency,  // `what` names it
@@ -57,7 +57,8 @@ struct SubmitCommand {
   std::function<void(std::span<const SubmitOutcome>)> done;
 };
 
-// ---- Control -------------------------------------------------------------------------------------
+// ---- Control
+// -------------------------------------------------------------------------------------
 
 struct CancelTasks {
   std::vector<TaskNo> tasks;

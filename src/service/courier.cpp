@@ -174,7 +174,8 @@ void Courier::close(std::uint64_t session) {
   std::erase_if(node_sessions_, [&](const auto& entry) { return entry.second == session; });
 }
 
-// ---- Output --------------------------------------------------------------------------------------
+// ---- Output
+// --------------------------------------------------------------------------------------
 
 std::uint64_t Courier::open_log(const std::string& node, TaskNo task, std::uint32_t attempt,
                                 bool follow, LogSink sink) {

@@ -44,7 +44,8 @@ class Courier {
     Time now;
   };
   // Under the view's lock, after the action was applied. Nothing to carry: adds nothing.
-  static void note(core::Action& action, Time now, const Board& board, std::vector<Errand>& errands);
+  static void note(core::Action& action, Time now, const Board& board,
+                   std::vector<Errand>& errands);
 
   // Outside the lock, on the release thread.
   void run(std::vector<Errand>&& errands);
@@ -76,8 +77,8 @@ class Courier {
   std::uint64_t next_session_ = 1;
   std::uint64_t next_log_ = 1;
   std::map<std::uint64_t, Session> sessions_;
-  std::map<std::string, std::uint64_t> node_sessions_;                // welcomed
-  std::map<std::string, std::vector<v1::ServerMessage>> unsent_;      // by node
+  std::map<std::string, std::uint64_t> node_sessions_;            // welcomed
+  std::map<std::string, std::vector<v1::ServerMessage>> unsent_;  // by node
   std::map<std::uint64_t, LogSink> logs_;
 };
 

@@ -29,9 +29,9 @@ Feed::Answer Feed::read(std::uint64_t after, std::size_t most) const {
     answer.too_old = true;
     return answer;
   }
-  const auto first =
-      std::upper_bound(ring_.begin(), ring_.end(), after,
-                       [](std::uint64_t a, const TaskChange& change) { return a < change.ordinal; });
+  const auto first = std::upper_bound(
+      ring_.begin(), ring_.end(), after,
+      [](std::uint64_t a, const TaskChange& change) { return a < change.ordinal; });
   for (auto at = first; at != ring_.end(); ++at) {
     // Several steps may share an ordinal; they are never torn apart.
     if (answer.changes.size() >= most && at->ordinal != answer.changes.back().ordinal) {

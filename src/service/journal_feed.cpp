@@ -165,11 +165,10 @@ Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64
     return answer;
   }
   ChangeReader reader(after, most, released, view, history);
-  const auto scan = store::scan_journal(
-      folder, start.seq,
-      [&](store::GroupAt, const store::SegmentInfo& segment, const journal::Group& group) {
-        return reader.read(segment, group);
-      });
+  const auto scan =
+      store::scan_journal(folder, start.seq,
+                          [&](store::GroupAt, const store::SegmentInfo& segment,
+                              const journal::Group& group) { return reader.read(segment, group); });
   if (!scan) return scan.error();
   reader.answer.oldest = oldest.value_or(0);
   reader.answer.last = std::min(reader.ordinal(), released);

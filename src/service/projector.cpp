@@ -103,7 +103,9 @@ Projector::Projector(ProjectorOptions options, std::unique_ptr<store::HistoryWri
 
 Projector::~Projector() { stop(); }
 
-void Projector::start() { thread_ = std::thread([this] { run(); }); }
+void Projector::start() {
+  thread_ = std::thread([this] { run(); });
+}
 
 void Projector::stop() {
   {
@@ -133,9 +135,8 @@ void Projector::run() {
   while (true) {
     // The pause lets rows gather: a transaction costs as much for one as for a thousand.
     news_.wait_for(lock, 1s, [&] { return stopping_ || !queue_.empty(); });
-    if (!stopping_ && queue_.size() < kMostPerWrite) news_.wait_for(lock, 20ms, [&] {
-        return stopping_;
-      });
+    if (!stopping_ && queue_.size() < kMostPerWrite)
+      news_.wait_for(lock, 20ms, [&] { return stopping_; });
     std::vector<TaskLine> lines = std::exchange(queue_, {});
     const std::uint64_t upto = queued_upto_;
     const bool last = stopping_;
@@ -186,7 +187,8 @@ void Projector::tidy(std::uint64_t upto, bool idle) {
   if (failing_) return;
   if (idle && writer_->projected() < upto) (void)writer_->add({}, upto);
   const std::int64_t now = options_.clock().ns;
-  if (Result<std::size_t> pruned = writer_->prune(now); !pruned) options_.log(pruned.error().message);
+  if (Result<std::size_t> pruned = writer_->prune(now); !pruned)
+    options_.log(pruned.error().message);
   if (Result<bool> done = writer_->checkpoint(); !done) options_.log(done.error().message);
   projected_ = writer_->durable_projected();
 }

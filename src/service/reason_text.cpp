@@ -51,8 +51,8 @@ ReasonWords words_of(const core::Reason& reason, const Board& board) {
   words.never = info.never;
   words.message = info.sentence;
   if (!info.unit.empty() && (reason.need != 0 || reason.have != 0)) {
-    words.message += ": needs " + amount(reason.need, info.unit) + ", has " +
-                     amount(reason.have, info.unit);
+    words.message +=
+        ": needs " + amount(reason.need, info.unit) + ", has " + amount(reason.have, info.unit);
   }
   if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject) {
     words.subject = subject_name(info.subject, reason.subject, board);

@@ -29,8 +29,7 @@ void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Change
   for (Item& item : group.items) {
     if (auto* note = std::get_if<Note>(&item.what)) {
       if (const auto* described = std::get_if<TaskDescribed>(note)) {
-        keep_spec_on_disk(*described->card,
-                          {at.segment, at.offset + item.note_at, item.note_size});
+        keep_spec_on_disk(*described->card, {at.segment, at.offset + item.note_at, item.note_size});
       }
       board.apply(*note);
     } else if (const auto* event = std::get_if<core::Event>(&item.what)) {

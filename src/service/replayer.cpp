@@ -180,7 +180,8 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
     return Error{scan->finding->message + " " + scan->finding->repair};
   }
   if (found.replayer.next_seq() == 0 && !scan->has_its_beginning()) {
-    return Error{"the journal's beginning was removed and no snapshot can be read; restore a backup"};
+    return Error{
+        "the journal's beginning was removed and no snapshot can be read; restore a backup"};
   }
   if (scan->finding) found.remarks.push_back(scan->finding->message);
   found.end = scan->end;

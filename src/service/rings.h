@@ -1,8 +1,8 @@
 // Rings: the way from any thread to the engine thread. Bounded: what does not fit is refused, never
 // dropped.
 //
-// Control (reports, cancels, administration) is taken before submits, and submits in small helpings,
-// so a flood of submits never delays a completion by more than one helping.
+// Control (reports, cancels, administration) is taken before submits, and submits in small
+// helpings, so a flood of submits never delays a completion by more than one helping.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,5 @@
-// The order itself: stamps, steps, notes, groups. Submits, control and reports have their own files.
+// The order itself: stamps, steps, notes, groups. Submits, control and reports have their own
+// files.
 #include "service/sequencer.h"
 
 #include <algorithm>
@@ -125,8 +126,8 @@ bool Sequencer::empty() const {
 std::unique_ptr<Group> Sequencer::seal(journal::Writer reuse) {
   write_notes();  // names that were given before something was refused
   if (!builder_.empty()) {
-    group_->bytes = builder_.seal(
-        {next_seq_ - group_events_, epoch_, core::kBehaviour}, std::move(reuse));
+    group_->bytes =
+        builder_.seal({next_seq_ - group_events_, epoch_, core::kBehaviour}, std::move(reuse));
   }
   group_->hash_after = hash_.state();
   group_->last_ordinal = ordinal_;

@@ -54,7 +54,8 @@ void Sequencer::take(std::uint64_t session, v1::AgentMessage&& message, Time now
 
 void Sequencer::end_session(std::uint64_t session) { sessions_.erase(session); }
 
-// ---- A session begins ----------------------------------------------------------------------------
+// ---- A session begins
+// ----------------------------------------------------------------------------
 
 void Sequencer::greet(std::uint64_t session, const v1::Hello& hello, Time now) {
   v1::ServerMessage answer;
@@ -130,8 +131,7 @@ void Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
     } else if (!unsent_leases_.contains(lease.id)) {
       core::LeaseEnded ended{lease.id, {}};
       for (const core::LeaseTask& task : lease.tasks) {
-        if (task.live)
-          ended.outcomes.push_back({task.task, false, core::Failure::infrastructure});
+        if (task.live) ended.outcomes.push_back({task.task, false, core::Failure::infrastructure});
       }
       lost.push_back(std::move(ended));
     }
@@ -170,7 +170,8 @@ void Sequencer::reconcile_models(const v1::Hello& hello, NodeId node, Time now) 
   unsent_loads_.clear();
 }
 
-// ---- Reports -------------------------------------------------------------------------------------
+// ---- Reports
+// -------------------------------------------------------------------------------------
 
 void Sequencer::take_report(std::uint64_t session, v1::Report& report, Time now) {
   Session& from = sessions_[session];

@@ -139,8 +139,8 @@ std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task,
       dependency.id = signal_for(tenant, name.substr(kSignalPrefix.size())).value;
     } else {
       const auto sibling = siblings.find(name);
-      const TaskNo other = sibling != siblings.end() ? sibling->second
-                                                     : task_named(tenant, name, now);
+      const TaskNo other =
+          sibling != siblings.end() ? sibling->second : task_named(tenant, name, now);
       if (!other) return outcome(SubmitOutcome::Kind::unknown_dependency, name);
       dependency.id = other.value;
     }

@@ -80,7 +80,7 @@ struct Service::Parts {
   std::thread store_thread;
   bool running = false;
 
-  std::atomic<std::uint64_t> groups{0}, synced_bytes{0}, events{0}, released{0}, hash{0};
+  std::atomic<std::uint64_t> groups{0}, synced_bytes{0}, events{0}, hash{0};
   std::atomic<std::uint64_t> sync_us_sum{0};
   std::atomic<std::int64_t> wakeup_ns{0};
   std::atomic<bool> stalled{false};
@@ -96,8 +96,8 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       segments(options.data / "journal"),
       feed(options.feed_capacity),
       rings(options.submit_ring, kMostControls),
-      sequencer({options.tenant_defaults, options.tenant_default_tier,
-                 options.make_unknown_tenants, options.max_tenants, options.remember_ids},
+      sequencer({options.tenant_defaults, options.tenant_default_tier, options.make_unknown_tenants,
+                 options.max_tenants, options.remember_ids},
                 recovered.replayer.take_position()),
       courier(sequencer.epoch() + 1, [this](const TaskCard& card) { return spec_of(card); }),
       journal(std::move(journal_writer)),
@@ -105,13 +105,12 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       projector({options.result_ttl, [this](const TaskCard& card) { return spec_of(card); },
                  options.clock, options.log},
                 std::move(history_writer), view),
-      snapshotter({options.data, options.snapshot_every_events, options.keep_snapshots,
-                   options.journal_retention, options.remember_ids,
-                   [this] {
-                     return view.read([](const Board& b) { return b.oldest_needed_segment(); });
-                   },
-                   [this] { return projector.projected(); }, options.log},
-                  recovered.snapshot_seq),
+      snapshotter(
+          {options.data, options.snapshot_every_events, options.keep_snapshots,
+           options.journal_retention, options.remember_ids,
+           [this] { return view.read([](const Board& b) { return b.oldest_needed_segment(); }); },
+           [this] { return projector.projected(); }, options.log},
+          recovered.snapshot_seq),
       release(view, feed, courier,
               [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
                 projector.add(std::move(ended), ordinal);
@@ -120,7 +119,6 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
   view.change([&](Board& board) { board = recovered.replayer.take_board(); });
   const std::uint64_t ordinal = sequencer.next_seq() + sequencer.hash().count;
   feed.begin_at(ordinal);
-  released = ordinal;
   events = sequencer.next_seq();
   hash = sequencer.hash().hash;
   if (options.next_day) day_ends = options.next_day(last_now);
@@ -143,8 +141,8 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   if (!recovered) return recovered.error();
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
-  auto journal = store::JournalWriter::open({options.data / "journal", options.segment_bytes},
-                                            recovered->end);
+  auto journal =
+      store::JournalWriter::open({options.data / "journal", options.segment_bytes}, recovered->end);
   if (!journal) return journal.error();
   auto history_reader = store::HistoryReader::open(options.data / "history.db");
   if (!history_reader) return history_reader.error();
@@ -153,7 +151,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
                                        std::move(*journal), std::move(*history_writer),
                                        std::move(*history_reader));
   parts->view.remember_ended(ended);
-  const std::uint64_t ordinal = parts->released;
+  const std::uint64_t ordinal = parts->feed.last();
   parts->projector.add(std::move(ended), ordinal);
   const Time now = parts->now();
   parts->sequencer.begin_epoch(now, parts->options.wall_clock(), parts->options.version);
@@ -195,7 +193,8 @@ void Service::stop() {
   if (!done) p.options.log("no snapshot at the end: " + done.error().message);
 }
 
-// ---- The engine thread ---------------------------------------------------------------------------
+// ---- The engine thread
+// ---------------------------------------------------------------------------
 
 Time Service::Parts::now() { return last_now = std::max(last_now, options.clock()); }
 
@@ -256,7 +255,8 @@ bool Service::Parts::hand_over() {
   return true;
 }
 
-// ---- The store thread ----------------------------------------------------------------------------
+// ---- The store thread
+// ----------------------------------------------------------------------------
 
 void Service::Parts::keep() {
   while (true) {
@@ -276,7 +276,6 @@ void Service::Parts::keep() {
     }
     const store::GroupAt at = make_durable(*group);
     release.run(*group, at);
-    released.store(group->last_ordinal, std::memory_order_relaxed);
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);
     snapshotter.durable(group->next_seq);
@@ -320,7 +319,8 @@ void Service::Parts::count_sync(std::chrono::steady_clock::duration took, std::s
   ++groups;
 }
 
-// ---- The door ------------------------------------------------------------------------------------
+// ---- The door
+// ------------------------------------------------------------------------------------
 
 bool Service::offer(SubmitCommand&& command) { return parts_->rings.offer(std::move(command)); }
 bool Service::offer(ControlCommand&& command) { return parts_->rings.offer(std::move(command)); }
@@ -337,8 +337,8 @@ void Service::agent_said(std::uint64_t session, v1::AgentMessage&& message) {
   if (message.has_log()) return parts_->courier.log_data(message.log());
   if (!message.has_heartbeat()) return parts_->rings.push(AgentSaid{session, std::move(message)});
   for (const v1::GpuReading& reading : message.heartbeat().readings()) {
-    const GpuId gpu = parts_->view.read(
-        [&](const Board& board) { return board.names().gpu(reading.gpu()); });
+    const GpuId gpu =
+        parts_->view.read([&](const Board& board) { return board.names().gpu(reading.gpu()); });
     if (!gpu) continue;
     parts_->view.set_reading(gpu, {reading.used_mb(), reading.utilisation_percent(),
                                    reading.temperature_c(), reading.power_w()});
@@ -364,7 +364,7 @@ const store::HistoryReader& Service::history() const { return *parts_->history; 
 const ServiceOptions& Service::options() const { return parts_->options; }
 
 Result<Feed::Answer> Service::read_journal(std::uint64_t after, std::size_t most) const {
-  return read_changes(parts_->options.data, after, most, parts_->released.load(), parts_->view,
+  return read_changes(parts_->options.data, after, most, parts_->feed.last(), parts_->view,
                       *parts_->history);
 }
 
@@ -386,7 +386,7 @@ ServiceStats Service::stats() const {
   ServiceStats stats;
   stats.epoch = p.sequencer.epoch();
   stats.events = p.events;
-  stats.released = p.released;
+  stats.released = p.feed.last();
   stats.hash = p.hash;
   stats.groups = p.groups;
   stats.synced_bytes = p.synced_bytes;

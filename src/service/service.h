@@ -51,14 +51,14 @@ struct ServiceOptions {
 // Counters for /metrics and `berth info`. Read without locks.
 struct ServiceStats {
   std::uint64_t epoch = 0;
-  std::uint64_t events = 0;     // sequenced since the first start
-  std::uint64_t released = 0;   // ordinal of the last released message
-  std::uint64_t hash = 0;       // after it
-  std::uint64_t groups = 0;     // since this start, as the following
+  std::uint64_t events = 0;    // sequenced since the first start
+  std::uint64_t released = 0;  // ordinal of the last released message
+  std::uint64_t hash = 0;      // after it
+  std::uint64_t groups = 0;    // since this start, as the following
   std::uint64_t synced_bytes = 0;
   std::uint64_t submits_refused_full = 0;
-  std::uint64_t ring_tasks = 0;     // waiting for the sequencer now
-  std::uint64_t history_lag = 0;    // ended tasks not in the history yet
+  std::uint64_t ring_tasks = 0;   // waiting for the sequencer now
+  std::uint64_t history_lag = 0;  // ended tasks not in the history yet
   std::uint64_t snapshots = 0;
   std::uint64_t snapshot_seq = 0;
   std::vector<std::uint64_t> sync_us_buckets;  // counts, bounds in kSyncBucketsUs

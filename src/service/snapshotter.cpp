@@ -16,7 +16,9 @@ Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq)
 
 Snapshotter::~Snapshotter() { stop(); }
 
-void Snapshotter::start() { thread_ = std::thread([this] { run(); }); }
+void Snapshotter::start() {
+  thread_ = std::thread([this] { run(); });
+}
 
 void Snapshotter::stop() {
   {
@@ -36,9 +38,8 @@ void Snapshotter::durable(std::uint64_t next_seq) {
 void Snapshotter::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait(lock, [&] {
-      return stopping_ || durable_ - last_seq_.load() >= options_.every_events;
-    });
+    wake_.wait(lock,
+               [&] { return stopping_ || durable_ - last_seq_.load() >= options_.every_events; });
     if (stopping_) return;
     const std::uint64_t upto = durable_;
     lock.unlock();
@@ -71,8 +72,7 @@ Status Snapshotter::make(std::uint64_t next_seq) {
   if (!scan) return scan.error();
   if (!applied) return applied;
   const std::vector<std::byte> bytes = replayer.snapshot();
-  Status written =
-      store::write_snapshot(options_.data / "snapshots", replayer.next_seq(), bytes);
+  Status written = store::write_snapshot(options_.data / "snapshots", replayer.next_seq(), bytes);
   if (!written) return written;
   last_seq_ = replayer.next_seq();
   ++made_;
@@ -98,8 +98,7 @@ Status Snapshotter::clean_up() {
   for (std::size_t i = 0; i + 1 < segments->size(); ++i) {
     const store::SegmentHeader& next = (*segments)[i + 1];
     const std::uint64_t begins = next.first_seq + next.hash.count;
-    const bool used = next.first_seq > oldest ||
-                      next.number > options_.oldest_needed_segment() ||
+    const bool used = next.first_seq > oldest || next.number > options_.oldest_needed_segment() ||
                       begins > options_.projected();
     if (used || is_young(store::segment_path(journal, (*segments)[i].number))) break;
     keep_from = next.number;

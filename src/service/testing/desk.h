@@ -45,7 +45,8 @@ class Desk {
                     ended.push_back(std::move(line));
                 }),
         agent([this](v1::AgentMessage&& message) { said.push_back(std::move(message)); }) {
-    session = courier.open([this](v1::ServerMessage&& message) { agent.receive(std::move(message)); });
+    session =
+        courier.open([this](v1::ServerMessage&& message) { agent.receive(std::move(message)); });
     sequencer.begin_epoch(now, now.ns, "test");
   }
 
@@ -129,7 +130,8 @@ class Desk {
     Replayer replayer = replayed();
     const Board board = replayer.take_board();
     Position at = replayer.take_position();
-    // One who only applies does not know whether the last step had more to do: a tick finds nothing.
+    // One who only applies does not know whether the last step had more to do: a tick finds
+    // nothing.
     core::Actions more;
     at.engine.step({at.now, core::Tick{}}, more);
     EXPECT_TRUE(more.empty());

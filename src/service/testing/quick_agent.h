@@ -18,7 +18,7 @@ class QuickAgent {
   explicit QuickAgent(Say say) : say_(std::move(say)) {}
 
   bool finishes_at_once = true;
-  std::vector<v1::Lease> leases;    // all that came
+  std::vector<v1::Lease> leases;  // all that came
   std::vector<v1::StopTask> stops;
   v1::Welcome welcome;
   std::uint64_t acknowledged = 0;

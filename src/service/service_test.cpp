@@ -1,0 +1,162 @@
+// The whole service with its threads, on real files: answers, restart, damage, large specs,
+// streams.
+#include "service/service.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "service/testing/running_service.h"
+#include "store/testing/temp_folder.h"
+
+namespace berth::service {
+namespace {
+
+using testing::new_task;
+using testing::RunningService;
+using Kind = SubmitOutcome::Kind;
+
+class WholeService : public ::testing::Test {
+ protected:
+  store::testing::TempFolder folder_;
+};
+
+TEST_F(WholeService, AnsweredTasksAreInTheHistoryAfterwards) {
+  TaskNo task;
+  {
+    RunningService running(folder_.path());
+    ASSERT_EQ(running.error, "");
+    task = running.submit(new_task("a")).task;
+    running.settle();
+  }
+  RunningService again(folder_.path());
+  const auto row = again.service().history().find(task.value);
+  ASSERT_TRUE(row.ok() && row->has_value());
+  EXPECT_EQ((*row)->state, "completed");
+  EXPECT_EQ((*row)->task_id, "a");
+  EXPECT_EQ((*row)->attempts.size(), 1U);
+  EXPECT_EQ(again.submit(new_task("a")).kind, Kind::duplicate);
+}
+
+TEST_F(WholeService, WaitingTasksSurviveARestartAndThenRun) {
+  std::vector<NewTask> tasks;
+  for (int i = 0; i < 500; ++i)
+    tasks.push_back(new_task("task " + std::to_string(i)));
+  {
+    RunningService running(folder_.path());
+    running.control(SetQueuePaused{"llm", true});
+    for (const SubmitOutcome& outcome : running.submit(std::move(tasks)))
+      ASSERT_EQ(outcome.kind, Kind::accepted);
+  }
+  RunningService again(folder_.path());
+  ASSERT_EQ(again.error, "");
+  EXPECT_EQ(again.service().view().read([](const Board& b) { return b.tasks().size(); }), 500U);
+  again.control(SetQueuePaused{"llm", false});
+  again.settle();
+  EXPECT_EQ(
+      again.service().view().read([](const Board& b) { return b.queues().at(0).ends.completed; }),
+      500U);
+}
+
+TEST_F(WholeService, TheJournalAloneIsEnough) {
+  {
+    RunningService running(folder_.path());
+    running.control(SetQueuePaused{"llm", true});
+    running.submit(new_task("a"));
+  }
+  std::filesystem::remove_all(folder_.path() / "snapshots");
+  RunningService again(folder_.path());
+  ASSERT_EQ(again.error, "");
+  EXPECT_EQ(again.submit(new_task("a")).kind, Kind::duplicate);
+}
+
+TEST_F(WholeService, ALargeSpecStaysOnDiskUntilItIsNeeded) {
+  const std::string large(100'000, 'x');
+  NewTask task = new_task("large");
+  task.card->spec = large;
+  TaskNo number;
+  {
+    RunningService running(folder_.path());
+    running.control(SetQueuePaused{"llm", true});
+    number = running.submit(std::move(task)).task;
+  }
+  RunningService again(folder_.path());
+  const CardPtr card = again.service().view().read(
+      [&](const Board& board) { return board.tasks().find(number)->card; });
+  EXPECT_TRUE(card->spec.empty());
+  const Result<std::string> spec = again.service().spec_of(*card);
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(*spec, large);
+}
+
+TEST_F(WholeService, StreamsGoOnFromTheJournal) {
+  ServiceOptions small;
+  small.feed_capacity = 8;
+  RunningService running(folder_.path(), small);
+  const std::uint64_t begin = running.service().stats().released;
+  for (int i = 0; i < 20; ++i)
+    running.submit(new_task("task " + std::to_string(i)));
+  running.settle();
+  running.stop();
+  EXPECT_TRUE(running.service().feed().read(begin, 1000).too_old);
+  const auto read = running.service().read_journal(begin, 1000);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_FALSE(read->too_old);
+  // Accepted, starting, running, completed, of each.
+  EXPECT_EQ(read->changes.size(), 80U);
+  const Feed::Answer ring = running.service().feed().read(running.service().feed().last() - 4, 100);
+  for (const TaskChange& change : ring.changes) {
+    const auto same = std::find_if(read->changes.begin(), read->changes.end(), [&](const auto& c) {
+      return c.ordinal == change.ordinal && c.card->task == change.card->task;
+    });
+    ASSERT_NE(same, read->changes.end());
+    EXPECT_EQ(same->state, change.state);
+    EXPECT_EQ(same->at, change.at);
+  }
+}
+
+TEST_F(WholeService, SnapshotsAreMadeFromDiskWhileItRuns) {
+  ServiceOptions often;
+  often.snapshot_every_events = 50;
+  often.segment_bytes = 16'384;
+  often.journal_retention = Duration{0};
+  {
+    RunningService running(folder_.path(), often);
+    int submitted = 0;
+    while (running.service().stats().snapshots < 3) {
+      running.submit(new_task("task " + std::to_string(++submitted)));
+      ASSERT_LT(submitted, 100'000);
+    }
+  }
+  RunningService again(folder_.path());
+  ASSERT_EQ(again.error, "");
+  EXPECT_EQ(again.submit(new_task("task 1")).kind, Kind::duplicate);
+}
+
+TEST_F(WholeService, ASecondServerOnTheFolderIsRefused) {
+  RunningService running(folder_.path());
+  RunningService second(folder_.path());
+  EXPECT_NE(second.error, "");
+}
+
+TEST_F(WholeService, AFullRingRefusesAndTakesAgainLater) {
+  ServiceOptions tiny;
+  tiny.submit_ring = 4;
+  RunningService running(folder_.path(), tiny);
+  std::atomic<int> answered{0};
+  int refused = 0;
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<NewTask> one;
+    one.push_back(new_task());
+    const bool ok = running.service().offer(
+        SubmitCommand{std::move(one), false, [&](std::span<const SubmitOutcome>) { ++answered; }});
+    ++(ok ? taken : refused);
+  }
+  EXPECT_GT(refused, 0);
+  running.stop();
+  EXPECT_EQ(answered, taken);
+}
+
+}  // namespace
+}  // namespace berth::service

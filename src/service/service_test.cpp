@@ -26,7 +26,9 @@ TEST_F(WholeService, AnsweredTasksAreInTheHistoryAfterwards) {
   {
     RunningService running(folder_.path());
     ASSERT_EQ(running.error, "");
-    task = running.submit(new_task("a")).task;
+    const SubmitOutcome outcome = running.submit(new_task("a"));
+    ASSERT_EQ(outcome.kind, Kind::accepted);
+    task = outcome.task;
     running.settle();
   }
   RunningService again(folder_.path());

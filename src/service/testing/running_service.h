@@ -53,6 +53,9 @@ class RunningService {
     });
     service_->start();
     agent_thread_ = std::thread([this] { run_agent(); });
+    // Without a GPU every submit is refused as one that can never run.
+    while (service_->view().read([](const Board& board) { return board.gpus().size(); }) < 2)
+      std::this_thread::yield();
   }
   ~RunningService() { stop(); }
 

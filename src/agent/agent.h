@@ -1,0 +1,71 @@
+// Agent: the local level on one node. It carries out what the server decides and reports it.
+//
+// It speaks agent.proto and nothing else: it knows leases, models and GPUs of its own node, never
+// tenants' rights, queues' orders or other nodes. Everything it decides happens on one thread, its
+// loop; disks and nvidia-smi are waited for on helper threads.
+//
+// Invariants: a report is kept until the server has acknowledged it. A lease that has been seen is
+// never begun again, also not by a later agent on the same folder. Ending the agent ends no task.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/devices.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "berth/v1/agent.pb.h"
+
+namespace berth::agent {
+
+struct AgentOptions {
+  std::string node = "local";
+  std::string cluster = "berth";
+  // Holds the number of the incarnation and the folders of the tasks. One agent at a time.
+  std::filesystem::path folder;
+  std::vector<GpuDescription> gpus;
+  // The berth binary. A task's command runs under `shim_program shim FOLDER`.
+  std::string shim_program;
+  // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
+  std::map<std::string, std::string> executors;
+  std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt
+  Duration output_ttl = minutes(24 * 60);  // for tasks that name no time of their own
+  Duration default_run_limit{};            // zero: none
+  Duration heartbeat = seconds(1);
+  // What a task inherits of the agent's environment.
+  std::vector<std::string> passthrough_env{"PATH", "HOME",   "USER", "LOGNAME", "SHELL",
+                                           "LANG", "LC_ALL", "TZ",   "TMPDIR"};
+  double time_scale = 1.0;  // of the simulated executor and of loads; 0: they take no time
+};
+
+class Agent {
+ public:
+  // Called on the agent's threads, one at a time. Must not block.
+  using Send = std::function<void(berth::v1::AgentMessage&&)>;
+
+  // Reads the folder, finds what still runs, then says Hello.
+  static Result<std::unique_ptr<Agent>> start(AgentOptions options, Send send);
+
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+  ~Agent();
+
+  // From any thread; never blocks.
+  void receive(berth::v1::ServerMessage&& message);
+
+  // Ends the agent's threads and leaves the tasks' processes running. After it returns nothing is
+  // sent. A second call does nothing.
+  void stop();
+
+ private:
+  struct Parts;
+  explicit Agent(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::agent

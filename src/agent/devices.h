@@ -1,0 +1,53 @@
+// The GPUs of this node: which there are, and how they are.
+//
+// Real ones are seen through nvidia-smi, which is run with a time limit and never by the loop. A
+// node without it gets three simulated GPUs, so that everything can be tried anywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace berth::agent {
+
+struct GpuDescription {
+  std::string uuid;
+  std::string name;  // for people: "a100-0"
+  std::string kind;  // "A100"
+  std::int64_t vram_mb = 0;
+  std::uint32_t speed_milli = 1000;  // 1000: an A100
+  bool simulated = false;
+  bool operator==(const GpuDescription&) const = default;
+};
+
+// How a GPU is. -1: not known.
+struct GpuReadings {
+  std::string uuid;
+  std::int64_t used_mb = -1;
+  std::int32_t utilisation_percent = -1;
+  std::int32_t temperature_c = -1;
+  std::int32_t power_w = -1;
+  bool operator==(const GpuReadings&) const = default;
+};
+
+// Two A100 of 40 GB and one L4 of 24 GB.
+std::vector<GpuDescription> simulated_gpus();
+
+// What nvidia-smi lists; the simulated ones where it is not on the PATH, fails or lists none.
+std::vector<GpuDescription> find_gpus();
+
+// Runs nvidia-smi. Takes no longer than `limit`.
+Result<std::vector<GpuReadings>> read_gpus(Duration limit);
+
+// The columns asked for, and the readers of what comes back. A line that cannot be read is left
+// out: one odd GPU must not hide the others.
+std::string_view smi_gpu_columns();
+std::vector<GpuDescription> parse_smi_gpus(std::string_view text);
+std::string_view smi_reading_columns();
+std::vector<GpuReadings> parse_smi_readings(std::string_view text);
+
+}  // namespace berth::agent

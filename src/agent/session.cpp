@@ -1,0 +1,179 @@
+// Hello, Welcome, heartbeats, and the way of each message to its part.
+#include "agent/session.h"
+
+#include <algorithm>
+#include <set>
+
+namespace berth::agent {
+namespace {
+
+constexpr std::uint32_t kProtocol = 1;
+
+void put_held_lease(berth::v1::Hello& hello, const FoundLease& found) {
+  berth::v1::HeldLease& held = *hello.add_leases();
+  held.set_lease(found.lease.id());
+  held.set_epoch(found.lease.epoch());
+  std::set<std::uint64_t> settled(found.ended_acknowledged.begin(), found.ended_acknowledged.end());
+  for (const berth::v1::TaskOutcome& outcome : found.ended) {
+    settled.insert(outcome.task_no());
+  }
+  for (const std::uint64_t no : found.not_started) {
+    settled.insert(no);
+    held.add_not_started(no);
+  }
+  for (const berth::v1::LeasedTask& task : found.lease.tasks()) {
+    if (!settled.contains(task.task_no())) held.add_running(task.task_no());
+  }
+}
+
+}  // namespace
+
+Session::Session(Loop& loop, const AgentOptions& options, std::uint64_t incarnation,
+                 std::string boot_id, Send send)
+    : loop_(loop),
+      options_(options),
+      incarnation_(incarnation),
+      boot_id_(std::move(boot_id)),
+      send_(std::move(send)),
+      gpus_(options.gpus, Loop::now()),
+      streams_(gpus_.size()),
+      reports_(incarnation, send_, [this](const berth::v1::Report& r) { leases_.forget(r); }),
+      leases_(loop, gpus_, streams_, reports_, send_,
+              {options.executors, options.default_run_limit, options.time_scale}, {}),
+      models_(loop, gpus_, streams_, reports_, options.time_scale),
+      lost_(gpus_.size()) {}
+
+void Session::begin(std::vector<FoundLease>&& found) {
+  berth::v1::AgentMessage hello = hello_of(found);
+  for (FoundLease& lease : found) {
+    leases_.adopt(std::move(lease));
+  }
+  hello.mutable_hello()->set_last_report(reports_.last());
+  send_(std::move(hello));
+  beat();
+}
+
+berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) const {
+  berth::v1::AgentMessage message;
+  berth::v1::Hello& hello = *message.mutable_hello();
+  hello.set_protocol_low(kProtocol);
+  hello.set_protocol_high(kProtocol);
+  hello.set_cluster(options_.cluster);
+  hello.set_node(options_.node);
+  hello.set_incarnation(incarnation_);
+  hello.set_boot_id(boot_id_);
+  for (const GpuDescription& description : options_.gpus) {
+    berth::v1::Gpu& gpu = *hello.add_gpus();
+    gpu.set_uuid(description.uuid);
+    gpu.set_name(description.name);
+    gpu.set_kind(description.kind);
+    gpu.set_vram_mb(description.vram_mb);
+    gpu.set_speed_milli(description.speed_milli);
+    gpu.set_simulated(description.simulated);
+  }
+  for (const FoundLease& lease : found) {
+    put_held_lease(hello, lease);
+  }
+  return message;
+}
+
+void Session::receive(berth::v1::ServerMessage&& message) {
+  switch (message.body_case()) {
+    case berth::v1::ServerMessage::kLease:
+      return leases_.accept(std::move(*message.mutable_lease()));
+    case berth::v1::ServerMessage::kAcknowledge:
+      return reports_.acknowledge(message.acknowledge().seq());
+    case berth::v1::ServerMessage::kStop:
+      return leases_.stop(message.stop().lease(), message.stop().task_no());
+    case berth::v1::ServerMessage::kLoad:
+      return models_.load(message.load());
+    case berth::v1::ServerMessage::kEvict:
+      return models_.evict(message.evict());
+    case berth::v1::ServerMessage::kStartGang:
+      return leases_.start_gang(message.start_gang().gang(), message.start_gang().generation());
+    case berth::v1::ServerMessage::kHeartbeat:
+      renewed_at_ = Loop::now();
+      return;
+    case berth::v1::ServerMessage::kWelcome:
+      return welcome(message.welcome());
+    case berth::v1::ServerMessage::kLog:
+      return;
+    case berth::v1::ServerMessage::BODY_NOT_SET:
+      return;  // of a newer protocol
+  }
+}
+
+void Session::welcome(const berth::v1::Welcome& message) {
+  if (!message.refused().empty()) return;  // the server ends the session; what runs goes on
+  renewed_at_ = Loop::now();
+  renewal_ = milliseconds(std::max<std::int64_t>(0, message.ttl_ms() - message.margin_ms()));
+  reports_.welcome(message.acknowledged());
+  for (const std::uint64_t lease : message.kill()) {
+    leases_.stop(lease, 0);
+  }
+}
+
+// ---- Heartbeats
+// ----------------------------------------------------------------------------------
+
+void Session::beat() {
+  berth::v1::AgentMessage message;
+  berth::v1::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_incarnation(incarnation_);
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    const GpuReadings readings = readings_of(gpu);
+    berth::v1::GpuReading& reading = *heartbeat.add_readings();
+    reading.set_gpu(readings.uuid);
+    reading.set_used_mb(readings.used_mb);
+    reading.set_utilisation_percent(readings.utilisation_percent);
+    reading.set_temperature_c(readings.temperature_c);
+    reading.set_power_w(readings.power_w);
+  }
+  send_(std::move(message));
+  stop_if_disconnected();
+  loop_.after(options_.heartbeat, [this] { beat(); });
+}
+
+void Session::stop_if_disconnected() {
+  if (renewal_.ns == 0 || Loop::now() - renewed_at_ < renewal_) return;
+  leases_.stop_all_that_stop_on_disconnect();
+}
+
+GpuReadings Session::readings_of(std::uint32_t gpu) {
+  GpuState& state = gpus_[gpu];
+  if (state.description.simulated) {
+    state.gauge(Loop::now());
+    return state.simulated_readings();
+  }
+  const auto measured = measured_.find(state.description.uuid);
+  if (measured == measured_.end()) return {.uuid = state.description.uuid};
+  return measured->second;
+}
+
+void Session::take_readings(const std::vector<GpuReadings>& readings) {
+  measured_.clear();
+  for (const GpuReadings& reading : readings) {
+    measured_[reading.uuid] = reading;
+  }
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    const GpuDescription& description = gpus_[gpu].description;
+    if (description.simulated) continue;
+    const bool lost = !measured_.contains(description.uuid);
+    if (lost != lost_[gpu]) report_gpu(gpu, lost);
+  }
+}
+
+void Session::report_gpu(std::uint32_t gpu, bool lost) {
+  lost_[gpu] = lost;
+  berth::v1::Report report;
+  const std::string& uuid = gpus_[gpu].description.uuid;
+  if (lost) {
+    report.mutable_gpu_lost()->set_gpu(uuid);
+    report.mutable_gpu_lost()->set_message("nvidia-smi no longer lists it.");
+  } else {
+    report.mutable_gpu_returned()->set_gpu(uuid);
+  }
+  reports_.add(std::move(report));
+}
+
+}  // namespace berth::agent

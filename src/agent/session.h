@@ -1,0 +1,60 @@
+// Session: the agent's side of agent.proto. It hands each message to the part that carries it out.
+//
+// Everything here runs on the loop's thread. It knows no sockets: messages come as values, answers
+// go to `send`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "agent/gpu_streams.h"
+#include "agent/gpu_table.h"
+#include "agent/leases.h"
+#include "agent/loop.h"
+#include "agent/models.h"
+#include "agent/reports.h"
+
+namespace berth::agent {
+
+class Session {
+ public:
+  using Send = Agent::Send;
+
+  Session(Loop& loop, const AgentOptions& options, std::uint64_t incarnation, std::string boot_id,
+          Send send);
+
+  // Adopts what earlier incarnations left, says Hello, and begins to beat.
+  void begin(std::vector<FoundLease>&& found);
+  void receive(berth::v1::ServerMessage&& message);
+
+  // What nvidia-smi says of the real GPUs. One that is no longer listed is reported lost.
+  void take_readings(const std::vector<GpuReadings>& readings);
+
+ private:
+  berth::v1::AgentMessage hello_of(const std::vector<FoundLease>& found) const;
+  void welcome(const berth::v1::Welcome& message);
+  void beat();
+  void stop_if_disconnected();
+  GpuReadings readings_of(std::uint32_t gpu);
+  void report_gpu(std::uint32_t gpu, bool lost);
+
+  Loop& loop_;
+  const AgentOptions& options_;
+  std::uint64_t incarnation_;
+  std::string boot_id_;
+  Send send_;
+  GpuTable gpus_;
+  GpuStreams streams_;
+  Reports reports_;
+  Leases leases_;
+  Models models_;
+  std::map<std::string, GpuReadings> measured_;  // of the real GPUs, by UUID
+  std::vector<bool> lost_;
+  Time renewed_at_{};   // when the server was last heard to know this node
+  Duration renewal_{};  // how long that holds; zero: for ever
+};
+
+}  // namespace berth::agent

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "agent/files.h"
+#include "agent/lease_store.h"
 #include "agent/loop.h"
 #include "agent/session.h"
+#include "agent/worker.h"
 
 namespace berth::agent {
 namespace {
@@ -58,19 +60,13 @@ Result<std::uint64_t> next_incarnation(const std::filesystem::path& folder) {
   return last + 1;
 }
 
-std::string boot_id() {
-  Result<std::string> text = read_file("/proc/sys/kernel/random/boot_id");
-  if (!text) return {};
-  return text->substr(0, text->find('\n'));
-}
-
 }  // namespace
 
 struct Agent::Parts {
   Parts(AgentOptions given, Fd lock, std::uint64_t incarnation, Send send)
       : options(std::move(given)),
         folder_lock(std::move(lock)),
-        session(loop, options, incarnation, boot_id(), std::move(send)) {}
+        session(loop, worker, options, incarnation, std::move(send)) {}
 
   void take_messages();
   void read_gpus_again_and_again();
@@ -79,6 +75,7 @@ struct Agent::Parts {
   AgentOptions options;
   Fd folder_lock;
   Loop loop;
+  Worker worker;
   Session session;
 
   std::mutex mutex;
@@ -91,7 +88,7 @@ struct Agent::Parts {
 };
 
 Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options, Send send) {
-  if (const Status made = make_folder(options.folder); !made) return made.error();
+  if (const Status made = LeaseStore(options.folder).prepare(); !made) return made.error();
   Result<Fd> lock = lock_folder(options.folder);
   if (!lock) return lock.error();
   const Result<std::uint64_t> incarnation = next_incarnation(options.folder);
@@ -100,7 +97,7 @@ Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options, Send send) {
   auto parts =
       std::make_unique<Parts>(std::move(options), std::move(*lock), *incarnation, std::move(send));
   Parts& running = *parts;
-  running.loop.post([&running] { running.session.begin({}); });
+  running.loop.post([&running] { running.session.begin(); });
   running.loop_thread = std::thread([&running] { running.loop.run(); });
   if (running.has_real_gpus()) {
     running.reading_thread = std::thread([&running] { running.read_gpus_again_and_again(); });
@@ -140,6 +137,7 @@ void Agent::stop() {
   }
   parts_->stopped.notify_all();
   if (parts_->reading_thread.joinable()) parts_->reading_thread.join();
+  parts_->worker.stop();  // it works for the session
   parts_->loop.quit();
   parts_->loop_thread.join();
 }

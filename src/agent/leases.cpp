@@ -338,10 +338,6 @@ void Leases::adopt(FoundLease&& found) {
   for (int task = 0; task < held.lease.tasks_size(); ++task) {
     places.emplace(held.lease.tasks(task).task_no(), task);
   }
-  for (const std::uint64_t no : found.ended_acknowledged) {
-    held.tasks[static_cast<std::size_t>(places.at(no))] = TaskStage::ended;
-    --held.open;
-  }
   std::vector<Ending> endings;
   for (const std::uint64_t no : found.not_started) {
     endings.push_back({places.at(no), failed(berth::v1::INFRASTRUCTURE,

@@ -42,8 +42,7 @@ struct LeaseRules {
 // A lease of an earlier incarnation. Tasks that are in none of the lists are running.
 struct FoundLease {
   berth::v1::Lease lease;
-  std::vector<berth::v1::TaskOutcome> ended;  // not acknowledged yet
-  std::vector<std::uint64_t> ended_acknowledged;
+  std::vector<berth::v1::TaskOutcome> ended;
   std::vector<std::uint64_t> not_started;  // and never will be
 };
 

@@ -3,54 +3,95 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
+
+#include "agent/process_info.h"
 
 namespace berth::agent {
 namespace {
 
 constexpr std::uint32_t kProtocol = 1;
 
+std::vector<std::uint64_t> running_tasks(const FoundLease& found) {
+  std::set<std::uint64_t> settled(found.not_started.begin(), found.not_started.end());
+  for (const berth::v1::TaskOutcome& outcome : found.ended) {
+    settled.insert(outcome.task_no());
+  }
+  std::vector<std::uint64_t> running;
+  for (const berth::v1::LeasedTask& task : found.lease.tasks()) {
+    if (!settled.contains(task.task_no())) running.push_back(task.task_no());
+  }
+  return running;
+}
+
 void put_held_lease(berth::v1::Hello& hello, const FoundLease& found) {
   berth::v1::HeldLease& held = *hello.add_leases();
   held.set_lease(found.lease.id());
   held.set_epoch(found.lease.epoch());
-  std::set<std::uint64_t> settled(found.ended_acknowledged.begin(), found.ended_acknowledged.end());
-  for (const berth::v1::TaskOutcome& outcome : found.ended) {
-    settled.insert(outcome.task_no());
+  for (const std::uint64_t no : running_tasks(found)) {
+    held.add_running(no);
   }
   for (const std::uint64_t no : found.not_started) {
-    settled.insert(no);
     held.add_not_started(no);
-  }
-  for (const berth::v1::LeasedTask& task : found.lease.tasks()) {
-    if (!settled.contains(task.task_no())) held.add_running(task.task_no());
   }
 }
 
 }  // namespace
 
-Session::Session(Loop& loop, const AgentOptions& options, std::uint64_t incarnation,
-                 std::string boot_id, Send send)
+Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::uint64_t incarnation,
+                 Send send)
     : loop_(loop),
       options_(options),
       incarnation_(incarnation),
-      boot_id_(std::move(boot_id)),
       send_(std::move(send)),
       gpus_(options.gpus, Loop::now()),
       streams_(gpus_.size()),
-      reports_(incarnation, send_, [this](const berth::v1::Report& r) { leases_.forget(r); }),
+      store_(options.folder),
+      processes_(
+          loop, worker, store_, options,
+          [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result) {
+            leases_.task_ended(lease, task_no, std::move(result));
+          }),
+      outputs_(loop, worker, store_, options.output_ttl, send_,
+               [this](std::uint64_t lease, std::uint64_t task_no) {
+                 return processes_.is_running(lease, task_no);
+               }),
+      reports_(incarnation, send_, [this](const berth::v1::Report& report) { forget(report); }),
       leases_(loop, gpus_, streams_, reports_, send_,
-              {options.executors, options.default_run_limit, options.time_scale}, {}),
+              {options.executors, options.default_run_limit, options.time_scale},
+              {[this](const berth::v1::Lease& lease, std::span<const int> tasks) {
+                 outputs_.add(lease);
+                 processes_.start(lease, tasks);
+               },
+               [this](std::uint64_t lease, std::uint64_t task_no) {
+                 processes_.stop(lease, task_no);
+               }}),
       models_(loop, gpus_, streams_, reports_, options.time_scale),
       lost_(gpus_.size()) {}
 
-void Session::begin(std::vector<FoundLease>&& found) {
+void Session::begin() {
+  std::vector<FoundLease> found = store_.find_leases();
   berth::v1::AgentMessage hello = hello_of(found);
   for (FoundLease& lease : found) {
-    leases_.adopt(std::move(lease));
+    adopt(std::move(lease));
   }
   hello.mutable_hello()->set_last_report(reports_.last());
   send_(std::move(hello));
+  outputs_.find_kept();
   beat();
+}
+
+void Session::adopt(FoundLease&& found) {
+  outputs_.add(found.lease);
+  for (const std::uint64_t no : running_tasks(found)) {
+    processes_.adopt(found.lease.id(), no);
+  }
+  leases_.adopt(std::move(found));
+}
+
+void Session::forget(const berth::v1::Report& report) {
+  leases_.forget(report);
+  if (report.has_lease_ended()) outputs_.keep(report.lease_ended().lease());
 }
 
 berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) const {
@@ -61,7 +102,7 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
   hello.set_cluster(options_.cluster);
   hello.set_node(options_.node);
   hello.set_incarnation(incarnation_);
-  hello.set_boot_id(boot_id_);
+  hello.set_boot_id(boot_id());
   for (const GpuDescription& description : options_.gpus) {
     berth::v1::Gpu& gpu = *hello.add_gpus();
     gpu.set_uuid(description.uuid);
@@ -97,7 +138,7 @@ void Session::receive(berth::v1::ServerMessage&& message) {
     case berth::v1::ServerMessage::kWelcome:
       return welcome(message.welcome());
     case berth::v1::ServerMessage::kLog:
-      return;
+      return outputs_.request(message.log());
     case berth::v1::ServerMessage::BODY_NOT_SET:
       return;  // of a newer protocol
   }

@@ -12,10 +12,14 @@
 #include "agent/agent.h"
 #include "agent/gpu_streams.h"
 #include "agent/gpu_table.h"
+#include "agent/lease_store.h"
 #include "agent/leases.h"
 #include "agent/loop.h"
 #include "agent/models.h"
+#include "agent/outputs.h"
+#include "agent/processes.h"
 #include "agent/reports.h"
+#include "agent/worker.h"
 
 namespace berth::agent {
 
@@ -23,11 +27,12 @@ class Session {
  public:
   using Send = Agent::Send;
 
-  Session(Loop& loop, const AgentOptions& options, std::uint64_t incarnation, std::string boot_id,
+  // The worker is to be stopped before this is destroyed.
+  Session(Loop& loop, Worker& worker, const AgentOptions& options, std::uint64_t incarnation,
           Send send);
 
   // Adopts what earlier incarnations left, says Hello, and begins to beat.
-  void begin(std::vector<FoundLease>&& found);
+  void begin();
   void receive(berth::v1::ServerMessage&& message);
 
   // What nvidia-smi says of the real GPUs. One that is no longer listed is reported lost.
@@ -35,6 +40,8 @@ class Session {
 
  private:
   berth::v1::AgentMessage hello_of(const std::vector<FoundLease>& found) const;
+  void adopt(FoundLease&& found);
+  void forget(const berth::v1::Report& report);
   void welcome(const berth::v1::Welcome& message);
   void beat();
   void stop_if_disconnected();
@@ -44,10 +51,12 @@ class Session {
   Loop& loop_;
   const AgentOptions& options_;
   std::uint64_t incarnation_;
-  std::string boot_id_;
   Send send_;
   GpuTable gpus_;
   GpuStreams streams_;
+  LeaseStore store_;
+  Processes processes_;
+  Outputs outputs_;
   Reports reports_;
   Leases leases_;
   Models models_;

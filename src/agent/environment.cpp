@@ -1,0 +1,45 @@
+// Three layers of names, the later over the earlier.
+#include "agent/environment.h"
+
+#include <map>
+
+namespace berth::agent {
+namespace {
+
+bool may_pass(const std::string& name) {
+  if (name.starts_with("LD_")) return false;
+  for (const char* part : {"TOKEN", "SECRET", "PASSWORD"}) {
+    if (name.find(part) != std::string::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> task_environment(const berth::v1::Lease& lease,
+                                          const berth::v1::LeasedTask& task,
+                                          const EnvironmentRules& rules,
+                                          const std::function<const char*(const char*)>& lookup) {
+  std::map<std::string, std::string> values;
+  for (const std::string& name : rules.passthrough) {
+    const char* const value = may_pass(name) ? lookup(name.c_str()) : nullptr;
+    if (value != nullptr) values[name] = value;
+  }
+  for (const auto& [name, value] : task.spec().env()) {
+    values[name] = value;
+  }
+  values["CUDA_VISIBLE_DEVICES"] = rules.visible_devices;
+  values["BERTH_TASK_ID"] = task.task_id();
+  values["BERTH_ATTEMPT"] = std::to_string(task.attempt());
+  values["BERTH_TENANT"] = task.tenant();
+  values["BERTH_QUEUE"] = lease.queue();
+  values["BERTH_LEASE"] = std::to_string(lease.id());
+
+  std::vector<std::string> environment;
+  for (const auto& [name, value] : values) {
+    environment.push_back(name + "=" + value);
+  }
+  return environment;
+}
+
+}  // namespace berth::agent

@@ -1,0 +1,25 @@
+// The environment of a task's command.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "berth/v1/agent.pb.h"
+
+namespace berth::agent {
+
+struct EnvironmentRules {
+  std::vector<std::string> passthrough;  // names that are taken from the agent's own environment
+  std::string visible_devices;           // of the leased GPUs, as CUDA_VISIBLE_DEVICES takes them
+};
+
+// NAME=value, sorted. Later ones win: what is passed through, what the task asks for, what Berth
+// says. LD_* and names with TOKEN, SECRET or PASSWORD are never passed through, whatever the list
+// says; a task may set them itself.
+std::vector<std::string> task_environment(const berth::v1::Lease& lease,
+                                          const berth::v1::LeasedTask& task,
+                                          const EnvironmentRules& rules,
+                                          const std::function<const char*(const char*)>& lookup);
+
+}  // namespace berth::agent

@@ -1,0 +1,70 @@
+// Reading the pipe, writing the file.
+#include "agent/output_pump.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace berth::agent {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kTail = 4096;
+
+}  // namespace
+
+Result<OutputPump> OutputPump::open(const std::filesystem::path& path, std::uint64_t cap) {
+  OutputPump pump;
+  pump.left_ = cap;
+  pump.file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!pump.file_) return file_error("create", path, errno);
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error("make a pipe for", path, errno);
+  pump.read_end_ = Fd(ends[0]);
+  pump.write_end_ = Fd(ends[1]);
+  ::fcntl(pump.read_end_.get(), F_SETFL, O_NONBLOCK);
+  return pump;
+}
+
+void OutputPump::pump() {
+  for (int chunks = 0; chunks < 16 && pump_once(); ++chunks) {
+  }
+}
+
+void OutputPump::drain() {
+  while (pump_once()) {
+  }
+}
+
+// False: nothing more for now, or for ever.
+bool OutputPump::pump_once() {
+  if (!read_end_) return false;
+  std::array<char, kChunk> buffer;
+  const ssize_t got = ::read(read_end_.get(), buffer.data(), buffer.size());
+  if (got < 0 && errno == EINTR) return true;
+  if (got < 0 && errno == EAGAIN) return false;
+  if (got <= 0) {
+    read_end_.reset();
+    return false;
+  }
+  keep({buffer.data(), static_cast<std::size_t>(got)});
+  return true;
+}
+
+void OutputPump::keep(std::string_view bytes) {
+  tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kTail)));
+  if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
+
+  const std::string_view kept = bytes.substr(0, left_);
+  left_ -= kept.size();
+  if (kept.size() < bytes.size()) cut_ = true;
+  if (kept.empty() || write_all(file_.get(), kept, "the task's output").ok()) return;
+  cut_ = true;
+  left_ = 0;
+}
+
+}  // namespace berth::agent

@@ -1,0 +1,194 @@
+// The index of outputs, their end, and the readers that follow them.
+#include "agent/outputs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <iterator>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/task_folder.h"
+
+namespace berth::agent {
+namespace {
+
+constexpr std::size_t kChunk = 64 * 1024;
+constexpr int kChunksPerTurn = 8;  // then others have their turn
+constexpr Duration kFollow = milliseconds(100);
+constexpr std::uint32_t kOut = 1;
+constexpr std::uint32_t kErr = 2;
+
+std::int64_t unix_ms() {
+  timespec clock{};
+  ::clock_gettime(CLOCK_REALTIME, &clock);
+  return clock.tv_sec * 1000 + clock.tv_nsec / 1'000'000;
+}
+
+}  // namespace
+
+// ---- What there is
+// -------------------------------------------------------------------------------
+
+void Outputs::add(const berth::v1::Lease& lease) {
+  Entry& entry = leases_[lease.id()];
+  for (const berth::v1::LeasedTask& task : lease.tasks()) {
+    const std::int64_t own_ms = task.spec().result_ttl_ms();
+    entry.ttl = std::max(entry.ttl, own_ms > 0 ? milliseconds(own_ms) : ttl_);
+    if (task.spec().command().argv_size() == 0) continue;
+    entry.attempts.push_back({task.task_no(), task.attempt()});
+    by_attempt_[entry.attempts.back()] = lease.id();
+  }
+}
+
+void Outputs::keep(std::uint64_t lease) {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end() || found->second.kept) return;
+  const std::int64_t until = unix_ms() + found->second.ttl.ns / 1'000'000;
+  found->second.kept = true;
+  worker_.post([this, lease, until] {
+    store_.keep(lease, until);
+    loop_.post([this, lease, until] { forget_at(lease, until); });
+  });
+}
+
+void Outputs::find_kept() {
+  worker_.post([this] {
+    loop_.post([this, found = store_.find_kept()] {
+      for (const KeptLease& kept : found) {
+        add(kept.lease);
+        leases_[kept.lease.id()].kept = true;
+        forget_at(kept.lease.id(), kept.until_unix_ms);
+      }
+      kept_known_ = true;
+      for (const berth::v1::LogRequest& waiting : std::exchange(early_, {})) {
+        request(waiting);
+      }
+    });
+  });
+}
+
+void Outputs::forget_at(std::uint64_t lease, std::int64_t until_unix_ms) {
+  const Duration left = milliseconds(std::max<std::int64_t>(0, until_unix_ms - unix_ms()));
+  loop_.after(left, [this, lease] {
+    for (const Attempt& attempt : leases_[lease].attempts) {
+      const auto found = by_attempt_.find(attempt);
+      if (found != by_attempt_.end() && found->second == lease) by_attempt_.erase(found);
+    }
+    leases_.erase(lease);
+    worker_.post([this, lease] { store_.remove_kept(lease); });
+  });
+}
+
+// ---- Who asks for it
+// -----------------------------------------------------------------------------
+
+void Outputs::request(const berth::v1::LogRequest& request) {
+  if (request.cancel()) {
+    readers_.erase(request.request());
+    std::erase_if(early_, [&](const auto& each) { return each.request() == request.request(); });
+    return;
+  }
+  const std::uint64_t lease = lease_of(request);
+  if (lease == 0 && !kept_known_) return early_.push_back(request);
+  if (lease == 0) {
+    return refuse(request.request(),
+                  "There is no output of task " + std::to_string(request.task_no()) +
+                      " on this node: it ran no command here, or its time is over.");
+  }
+  Reader& reader = readers_[request.request()];
+  reader = Reader{request, lease, request.task_no(), {}, {}};
+  read_more(request.request());
+}
+
+// Attempt 0 asks for the last. Zero: there is none.
+std::uint64_t Outputs::lease_of(const berth::v1::LogRequest& request) const {
+  if (request.attempt() != 0) {
+    const auto found = by_attempt_.find({request.task_no(), request.attempt()});
+    return found == by_attempt_.end() ? 0 : found->second;
+  }
+  const auto after = by_attempt_.upper_bound({request.task_no(), UINT32_MAX});
+  if (after == by_attempt_.begin()) return 0;
+  const auto last = std::prev(after);
+  return last->first.first == request.task_no() ? last->second : 0;
+}
+
+void Outputs::read_more(std::uint64_t request) {
+  const auto found = readers_.find(request);
+  if (found == readers_.end()) return;  // cancelled
+  Reader& reader = found->second;
+  // Asked first: what the task wrote before its end is then read below.
+  const bool more_may_come = reader.request.follow() && is_running_(reader.lease, reader.task_no);
+  read_stream(reader, reader.out, kOut);
+  read_stream(reader, reader.err, kErr);
+  if (!reader.out.at_end || !reader.err.at_end) {
+    loop_.post([this, request] { read_more(request); });
+  } else if (more_may_come) {
+    loop_.after(kFollow, [this, request] { read_more(request); });
+  } else {
+    finish(reader);
+    readers_.erase(found);
+  }
+}
+
+// A folder is moved from live to kept and never back, so it is looked for in this order.
+std::array<std::filesystem::path, 2> Outputs::folders_of(const Reader& reader) const {
+  return {store_.task_folder(reader.lease, reader.task_no),
+          store_.kept_task_folder(reader.lease, reader.task_no)};
+}
+
+void Outputs::open_stream(const Reader& reader, Stream& stream, std::uint32_t number) const {
+  for (const std::filesystem::path& folder : folders_of(reader)) {
+    const std::filesystem::path path = folder / (number == kOut ? "out" : "err");
+    stream.file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (stream.file) return;
+  }
+}
+
+void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) {
+  if (!stream.file) open_stream(reader, stream, number);
+  stream.at_end = true;
+  if (!stream.file) return;  // it has not begun
+  for (int chunk = 0; chunk < kChunksPerTurn; ++chunk) {
+    std::string data(kChunk, '\0');
+    const ssize_t got = ::read(stream.file.get(), data.data(), data.size());
+    if (got <= 0) return;
+    data.resize(static_cast<std::size_t>(got));
+    berth::v1::AgentMessage message;
+    berth::v1::LogData& log = *message.mutable_log();
+    log.set_request(reader.request.request());
+    log.set_stream(number);
+    log.set_data(std::move(data));
+    send_(std::move(message));
+  }
+  stream.at_end = false;
+}
+
+void Outputs::finish(Reader& reader) {
+  const auto [live, kept] = folders_of(reader);
+  Result<ExitRecord> exit = read_exit(live);
+  if (!exit) exit = read_exit(kept);
+  for (const std::uint32_t number : {kOut, kErr}) {
+    if (!exit || !(number == kOut ? exit->out_cut : exit->err_cut)) continue;
+    berth::v1::AgentMessage message;
+    message.mutable_log()->set_request(reader.request.request());
+    message.mutable_log()->set_stream(number);
+    message.mutable_log()->set_truncated(true);
+    send_(std::move(message));
+  }
+  berth::v1::AgentMessage end;
+  end.mutable_log()->set_request(reader.request.request());
+  end.mutable_log()->set_end(true);
+  send_(std::move(end));
+}
+
+void Outputs::refuse(std::uint64_t request, std::string why) {
+  berth::v1::AgentMessage message;
+  message.mutable_log()->set_request(request);
+  message.mutable_log()->set_end(true);
+  message.mutable_log()->set_error(std::move(why));
+  send_(std::move(message));
+}
+
+}  // namespace berth::agent

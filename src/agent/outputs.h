@@ -1,0 +1,90 @@
+// Outputs: what commands wrote, for whoever asks, and until when it is kept.
+//
+// A lease's output is live until the server has acknowledged its end, then kept for its time, then
+// removed. Reads files; the tasks' shims write them. On the loop's thread; moves and removals on
+// the worker's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "agent/files.h"
+#include "agent/lease_store.h"
+#include "agent/loop.h"
+#include "agent/reports.h"
+#include "agent/worker.h"
+#include "base/time.h"
+#include "berth/v1/agent.pb.h"
+
+namespace berth::agent {
+
+class Outputs {
+ public:
+  using Send = Reports::Send;
+  using IsRunning = std::function<bool(std::uint64_t lease, std::uint64_t task_no)>;
+
+  // `ttl`: for tasks that name no time of their own.
+  Outputs(Loop& loop, Worker& worker, const LeaseStore& store, Duration ttl, Send send,
+          IsRunning is_running)
+      : loop_(loop),
+        worker_(worker),
+        store_(store),
+        ttl_(ttl),
+        send_(std::move(send)),
+        is_running_(std::move(is_running)) {}
+
+  void add(const berth::v1::Lease& lease);
+  // The server has acknowledged the lease's end. Nothing happens if it is not here.
+  void keep(std::uint64_t lease);
+  // Looks for what earlier incarnations kept. Requests wait until that is known.
+  void find_kept();
+
+  void request(const berth::v1::LogRequest& request);
+
+ private:
+  using Attempt = std::pair<std::uint64_t, std::uint32_t>;  // task, attempt
+  struct Entry {
+    std::vector<Attempt> attempts;
+    Duration ttl{};
+    bool kept = false;
+  };
+  struct Stream {
+    Fd file;
+    bool at_end = false;
+  };
+  struct Reader {
+    berth::v1::LogRequest request;
+    std::uint64_t lease = 0;
+    std::uint64_t task_no = 0;
+    Stream out;
+    Stream err;
+  };
+
+  void forget_at(std::uint64_t lease, std::int64_t until_unix_ms);
+  std::uint64_t lease_of(const berth::v1::LogRequest& request) const;
+  void read_more(std::uint64_t request);
+  void read_stream(Reader& reader, Stream& stream, std::uint32_t number);
+  void open_stream(const Reader& reader, Stream& stream, std::uint32_t number) const;
+  void finish(Reader& reader);
+  std::array<std::filesystem::path, 2> folders_of(const Reader& reader) const;
+  void refuse(std::uint64_t request, std::string why);
+
+  Loop& loop_;
+  Worker& worker_;
+  const LeaseStore& store_;
+  Duration ttl_;
+  Send send_;
+  IsRunning is_running_;
+  bool kept_known_ = false;
+  std::vector<berth::v1::LogRequest> early_;  // came before kept_known_
+  std::map<std::uint64_t, Entry> leases_;
+  std::map<Attempt, std::uint64_t> by_attempt_;
+  std::map<std::uint64_t, Reader> readers_;
+};
+
+}  // namespace berth::agent

@@ -1,0 +1,148 @@
+// Asking for the output of commands, while they run and afterwards.
+#include "agent/outputs.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/testing/commands.h"
+
+namespace berth::agent {
+namespace {
+
+using testing::acknowledge;
+using testing::command_lease;
+using testing::command_options;
+using testing::content;
+using testing::RunningAgent;
+using testing::script_lease;
+using testing::wait_until;
+using testing::welcome;
+
+struct Logs {
+  std::string out;
+  std::string err;
+  bool out_cut = false;
+  std::string error;
+};
+
+class OutputsTest : public ::testing::Test {
+ protected:
+  AgentOptions options() { return command_options(folder_.path() / "agent"); }
+  std::string file(const std::string& name) { return (folder_.path() / name).string(); }
+
+  static berth::v1::ServerMessage ask(std::uint64_t request, std::uint64_t task_no,
+                                      std::uint32_t attempt, bool follow = false) {
+    berth::v1::ServerMessage message;
+    message.mutable_log()->set_request(request);
+    message.mutable_log()->set_task_no(task_no);
+    message.mutable_log()->set_attempt(attempt);
+    message.mutable_log()->set_follow(follow);
+    return message;
+  }
+
+  // All that comes for a request, to its end.
+  static Logs logs(RunningAgent& agent, std::uint64_t request) {
+    Logs logs;
+    while (true) {
+      const berth::v1::LogData data = agent.sent
+                                          .next([request](const auto& m) {
+                                            return m.log().request() == request && m.has_log();
+                                          })
+                                          .log();
+      EXPECT_LE(data.data().size(), 65536u);
+      if (data.stream() == 1) logs.out += data.data();
+      if (data.stream() == 2) logs.err += data.data();
+      if (data.stream() == 1 && data.truncated()) logs.out_cut = true;
+      logs.error = data.error();
+      if (data.end() || data.request() == 0) return logs;
+    }
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(OutputsTest, GivesWhatWasWrittenAndSaysWhatWasCut) {
+  AgentOptions given = options();
+  given.output_cap_bytes = 1'000'000;
+  RunningAgent agent(given);
+  agent.give(welcome());
+  agent.give(script_lease(1, "head -c 2000000 /dev/zero; echo oh >&2"));
+  agent.sent.outcomes(1);
+  agent.give(ask(7, 1, 1));
+  const Logs got = logs(agent, 7);
+  EXPECT_EQ(got.out.size(), 1'000'000u);
+  EXPECT_EQ(got.err, "oh\n");
+  EXPECT_TRUE(got.out_cut);
+  EXPECT_EQ(got.error, "");
+}
+
+TEST_F(OutputsTest, FollowsARunningTaskToItsEnd) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(
+      1, "echo one; while [ ! -e " + file("go") + " ]; do sleep 0.01; done; echo two"));
+  agent.give(ask(7, 1, 0, true));
+  const auto first = agent.sent.next([](const auto& m) { return m.has_log(); }).log();
+  EXPECT_EQ(first.data(), "one\n");
+  ASSERT_TRUE(write_file_durably(file("go"), "").ok());
+  EXPECT_EQ(logs(agent, 7).out, "two\n");
+}
+
+TEST_F(OutputsTest, AFollowerThatCancelsHearsNoMore) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo one; exec sleep 600"));
+  agent.give(ask(7, 1, 1, true));
+  agent.sent.next([](const auto& m) { return m.has_log(); });
+  berth::v1::ServerMessage cancel = ask(7, 1, 1);
+  cancel.mutable_log()->set_cancel(true);
+  agent.give(cancel);
+  agent.give(testing::stop(1, 0));
+  agent.sent.outcomes(1);
+  agent.give(ask(8, 1, 1));
+  const auto next = agent.sent.next([](const auto& m) { return m.has_log(); }).log();
+  EXPECT_EQ(next.request(), 8u);
+}
+
+TEST_F(OutputsTest, WhatRanNoCommandHereHasNone) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(ask(7, 99, 1));
+  EXPECT_NE(logs(agent, 7).error.find("no output of task 99"), std::string::npos);
+}
+
+TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) {
+  {
+    RunningAgent agent(options());
+    agent.give(welcome());
+    agent.give(command_lease(1, {"echo", "first"}));
+    agent.sent.outcomes(1);
+    berth::v1::Lease again = command_lease(2, {"echo", "second"});
+    again.mutable_tasks(0)->set_attempt(2);
+    agent.give(again);
+    agent.sent.outcomes(2);
+    agent.give(acknowledge(4));
+    wait_until([&] { return std::filesystem::exists(folder_.path() / "agent" / "kept" / "2"); });
+    agent.give(ask(1, 1, 1));
+    EXPECT_EQ(logs(agent, 1).out, "first\n");
+  }
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(ask(1, 1, 1));
+  EXPECT_EQ(logs(agent, 1).out, "first\n");
+  agent.give(ask(2, 1, 0));  // the last attempt
+  EXPECT_EQ(logs(agent, 2).out, "second\n");
+
+  berth::v1::Lease brief = command_lease(3, {"echo", "brief"});
+  brief.mutable_tasks(0)->set_task_no(5);
+  brief.mutable_tasks(0)->mutable_spec()->set_result_ttl_ms(1);
+  agent.give(brief);
+  agent.sent.outcomes(3);
+  agent.give(acknowledge(2));
+  wait_until([&] { return !std::filesystem::exists(folder_.path() / "agent" / "leases" / "3"); });
+  wait_until([&] { return !std::filesystem::exists(folder_.path() / "agent" / "kept" / "3"); });
+  agent.give(ask(3, 5, 1));
+  EXPECT_NE(logs(agent, 3).error, "");
+}
+
+}  // namespace
+}  // namespace berth::agent

@@ -1,0 +1,32 @@
+// What /proc tells of processes: whether one is still the one it was, and who belongs to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "agent/task_folder.h"
+
+namespace berth::agent {
+
+// Changes with each boot of the machine. Empty where the kernel does not tell.
+std::string boot_id();
+
+// start_ticks is 0 if there is no such process.
+ProcessIdentity identity_of(pid_t pid);
+
+// The same process still runs; one that has ended and waits for its parent does not.
+bool is_running(const ProcessIdentity& identity);
+
+// Ends all processes of the session that `leader` began, when it cannot do so any more itself. A
+// pid that has been given to somebody else since proves that nobody of that session is left.
+void kill_session(const ProcessIdentity& leader);
+
+// Direct children of the calling process.
+std::vector<pid_t> own_children();
+
+// How often the kernel has killed a process for want of memory, since the boot.
+std::int64_t kernel_oom_kills();
+
+}  // namespace berth::agent

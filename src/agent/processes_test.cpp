@@ -1,0 +1,254 @@
+// Real commands under real shims.
+#include "agent/processes.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/testing/commands.h"
+
+namespace berth::agent {
+namespace {
+
+using berth::v1::Report;
+using berth::v1::TaskResult;
+using testing::acknowledge;
+using testing::command_lease;
+using testing::command_options;
+using testing::content;
+using testing::process_exists;
+using testing::RunningAgent;
+using testing::script_lease;
+using testing::wait_until;
+using testing::welcome;
+using testing::written_pid;
+
+class ProcessesTest : public ::testing::Test {
+ protected:
+  AgentOptions options() { return command_options(folder_.path() / "agent"); }
+  std::filesystem::path task(std::uint64_t lease, std::uint64_t no = 1) {
+    return folder_.path() / "agent" / "leases" / std::to_string(lease) / std::to_string(no);
+  }
+  // Runs one lease of one task to its end.
+  TaskResult run(berth::v1::Lease lease) { return run(options(), std::move(lease)); }
+  TaskResult run(const AgentOptions& given, berth::v1::Lease lease) {
+    RunningAgent agent(given);
+    agent.give(welcome());
+    const std::uint64_t id = lease.id();
+    agent.give(std::move(lease));
+    return agent.sent.outcomes(id).at(0).result();
+  }
+  std::string file(const std::string& name) { return (folder_.path() / name).string(); }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(ProcessesTest, RunsACommandAndKeepsItsOutput) {
+  const TaskResult result = run(command_lease(1, {"echo", "hi", "$HOME"}));
+  EXPECT_TRUE(result.completed());
+  EXPECT_EQ(result.exit_status(), 0);
+  EXPECT_FALSE(result.simulated());
+  EXPECT_EQ(content(task(1) / "out"), "hi $HOME\n");
+  EXPECT_EQ(content(task(1) / "err"), "");
+}
+
+TEST_F(ProcessesTest, AStatusOtherThanZeroIsAnError) {
+  const TaskResult result = run(script_lease(1, "echo oh >&2; exit 3"));
+  EXPECT_FALSE(result.completed());
+  EXPECT_EQ(result.failure(), berth::v1::ERROR);
+  EXPECT_EQ(result.exit_status(), 3);
+  EXPECT_EQ(content(task(1) / "err"), "oh\n");
+}
+
+TEST_F(ProcessesTest, ASignalIsACrash) {
+  const TaskResult result = run(script_lease(1, "kill -SEGV $$"));
+  EXPECT_EQ(result.failure(), berth::v1::CRASH);
+  EXPECT_EQ(result.term_signal(), SIGSEGV);
+  EXPECT_NE(result.message().find("SIGSEGV"), std::string::npos);
+}
+
+TEST_F(ProcessesTest, WordsOfCudaAreTakenAsOutOfMemory) {
+  const TaskResult result =
+      run(script_lease(1, "echo 'torch.OutOfMemoryError: CUDA out of memory.' >&2; exit 1"));
+  EXPECT_EQ(result.failure(), berth::v1::OUT_OF_MEMORY);
+}
+
+TEST_F(ProcessesTest, AProgramThatIsNotThereIsNamed) {
+  const TaskResult result = run(command_lease(1, {"berth-no-such-program"}));
+  EXPECT_EQ(result.failure(), berth::v1::ERROR);
+  EXPECT_EQ(result.exit_status(), 127);
+  EXPECT_NE(result.message().find("\"berth-no-such-program\" was not found"), std::string::npos);
+}
+
+TEST_F(ProcessesTest, AFileThatIsNoProgramIsNotGivenToAShell) {
+  ASSERT_TRUE(write_file_durably(file("text"), "echo started\n").ok());
+  std::filesystem::permissions(file("text"), std::filesystem::perms::owner_all);
+  const TaskResult result = run(command_lease(1, {file("text")}));
+  EXPECT_EQ(result.failure(), berth::v1::ERROR);
+  EXPECT_NE(result.message().find("Exec format error"), std::string::npos);
+  EXPECT_EQ(content(task(1) / "out"), "");
+}
+
+TEST_F(ProcessesTest, AMissingWorkingFolderIsNamed) {
+  berth::v1::Lease lease = command_lease(1, {"pwd"});
+  lease.mutable_tasks(0)->mutable_spec()->set_workdir(file("nowhere"));
+  const TaskResult result = run(lease);
+  EXPECT_EQ(result.failure(), berth::v1::ERROR);
+  EXPECT_NE(result.message().find("working folder"), std::string::npos);
+}
+
+TEST_F(ProcessesTest, TheTaskSeesItsEnvironmentAndNoMore) {
+  ::setenv("LD_CANARY", "seen", 1);
+  ::setenv("BERTH_CANARY_TOKEN", "seen", 1);
+  ::setenv("UNLISTED_CANARY", "seen", 1);
+  AgentOptions given = options();
+  given.passthrough_env.push_back("LD_CANARY");
+  given.passthrough_env.push_back("BERTH_CANARY_TOKEN");
+  berth::v1::Lease lease = command_lease(5, {"env"});
+  lease.add_gpus("SIM-l4-0");
+  auto& spec = *lease.mutable_tasks(0)->mutable_spec();
+  (*spec.mutable_env())["COLOUR"] = "blue\nsky";
+  (*spec.mutable_env())["BERTH_LEASE"] = "forged";
+  EXPECT_TRUE(run(given, lease).completed());
+  const std::string out = "\n" + content(task(5) / "out");
+  for (const char* line :
+       {"\nCOLOUR=blue\nsky\n", "\nCUDA_VISIBLE_DEVICES=0,2\n", "\nBERTH_TASK_ID=task-1\n",
+        "\nBERTH_ATTEMPT=1\n", "\nBERTH_TENANT=ada\n", "\nBERTH_QUEUE=llm\n", "\nBERTH_LEASE=5\n",
+        "\nPATH="}) {
+    EXPECT_NE(out.find(line), std::string::npos) << line;
+  }
+  EXPECT_EQ(out.find("CANARY"), std::string::npos) << out;
+}
+
+TEST_F(ProcessesTest, WorksInAFolderOfItsOwnUnlessToldOtherwise) {
+  EXPECT_TRUE(run(command_lease(1, {"pwd"})).completed());
+  EXPECT_EQ(content(task(1) / "out"), (task(1) / "work").string() + "\n");
+  berth::v1::Lease lease = command_lease(2, {"pwd"});
+  lease.mutable_tasks(0)->mutable_spec()->set_workdir("/");
+  EXPECT_TRUE(run(lease).completed());
+  EXPECT_EQ(content(task(2) / "out"), "/\n");
+}
+
+TEST_F(ProcessesTest, OutputOverTheCapIsCutAndDoesNotBlockTheTask) {
+  AgentOptions given = options();
+  given.output_cap_bytes = 100'000;
+  RunningAgent agent(given);
+  agent.give(welcome());
+  agent.give(script_lease(1, "head -c 3000000 /dev/zero; echo done >&2"));
+  EXPECT_TRUE(agent.sent.outcomes(1).at(0).result().completed());
+  EXPECT_EQ(std::filesystem::file_size(task(1) / "out"), 100'000u);
+  EXPECT_EQ(content(task(1) / "err"), "done\n");
+  EXPECT_TRUE(read_exit(task(1))->out_cut);
+  EXPECT_FALSE(read_exit(task(1))->err_cut);
+}
+
+TEST_F(ProcessesTest, PastItsLimitATaskIsStoppedAndTimesOut) {
+  berth::v1::Lease lease =
+      script_lease(1, "trap 'echo bye; exit 0' USR1; echo ready; while true; do sleep 0.01; done");
+  lease.mutable_tasks(0)->set_run_limit_ms(300);
+  lease.mutable_tasks(0)->mutable_spec()->set_stop_signal("USR1");
+  const TaskResult result = run(lease);
+  EXPECT_EQ(result.failure(), berth::v1::TIMEOUT);
+  EXPECT_EQ(content(task(1) / "out"), "ready\nbye\n");
+}
+
+TEST_F(ProcessesTest, ATaskThatIgnoresTheStopSignalIsKilledAfterTheGraceWithItsGroup) {
+  berth::v1::Lease lease =
+      script_lease(1, "trap '' TERM; sleep 600 & echo $! > " + file("grandchild") + "; echo $$ > " +
+                          file("child") + "; while true; do sleep 1; done");
+  lease.mutable_tasks(0)->mutable_spec()->set_stop_grace_ms(100);
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(lease);
+  const pid_t grandchild = written_pid(file("grandchild"));
+  const pid_t child = written_pid(file("child"));
+  EXPECT_TRUE(process_exists(child));
+  agent.give(testing::stop(1, 1));
+  const TaskResult result = agent.sent.outcomes(1).at(0).result();
+  EXPECT_FALSE(result.completed());
+  EXPECT_EQ(result.failure(), berth::v1::FAILURE_KIND_UNSPECIFIED);
+  EXPECT_EQ(result.term_signal(), SIGKILL);
+  EXPECT_FALSE(process_exists(child));
+  EXPECT_FALSE(process_exists(grandchild));
+}
+
+TEST_F(ProcessesTest, WhatTheCommandLeavesBehindIsKilledAlsoInASessionOfItsOwn) {
+  const TaskResult result = run(script_lease(1, "setsid sh -c 'echo $$ > " + file("stray") +
+                                                    "; exec sleep 600' & while [ ! -s " +
+                                                    file("stray") + " ]; do sleep 0.01; done"));
+  EXPECT_TRUE(result.completed());
+  EXPECT_FALSE(process_exists(written_pid(file("stray"))));
+}
+
+TEST_F(ProcessesTest, WhileStoppingTheGroupHasItsGraceEvenIfTheCommandIsGone) {
+  berth::v1::Lease lease =
+      script_lease(1, "(trap 'sleep 0.2; echo saved > " + file("checkpoint") +
+                          "; exit' TERM; echo ready; while true; do sleep 0.01; done) & wait");
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(lease);
+  wait_until([&] { return content(task(1) / "out") == "ready\n"; });
+  agent.give(testing::stop(1, 0));
+  agent.sent.outcomes(1);
+  EXPECT_EQ(content(file("checkpoint")), "saved\n");
+}
+
+TEST_F(ProcessesTest, AStopThatComesRightBehindTheLeaseLeavesNothingRunning) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    agent.give(script_lease(id, "sleep 600"));
+    agent.give(testing::stop(id, 0));
+  }
+  for (int ended = 0; ended < 10; ++ended) {
+    const Report report = agent.sent.report(Report::kLeaseEnded);
+    ASSERT_EQ(report.lease_ended().outcomes_size(), 1);
+    const TaskResult& result = report.lease_ended().outcomes(0).result();
+    EXPECT_FALSE(result.completed());
+    EXPECT_EQ(result.failure(), berth::v1::FAILURE_KIND_UNSPECIFIED) << result.message();
+  }
+}
+
+TEST_F(ProcessesTest, ABatchReportsEachTaskWhenItEndsAndTheLeaseWithTheLast) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  berth::v1::Lease lease = script_lease(1, "exit 4");
+  *lease.add_tasks() = lease.tasks(0);
+  lease.mutable_tasks(1)->set_task_no(2);
+  lease.mutable_tasks(1)->mutable_spec()->mutable_command()->set_argv(
+      2, "while [ ! -e " + file("go") + " ]; do sleep 0.01; done");
+  lease.add_tasks()->set_task_no(3);  // has no command: simulated
+  agent.give(lease);
+  const Report simulated = agent.sent.report(Report::kTaskEnded);
+  EXPECT_EQ(simulated.task_ended().outcome().task_no(), 3u);
+  EXPECT_TRUE(simulated.task_ended().outcome().result().simulated());
+  const Report first = agent.sent.report(Report::kTaskEnded);
+  EXPECT_EQ(first.task_ended().outcome().task_no(), 1u);
+  EXPECT_EQ(first.task_ended().outcome().result().exit_status(), 4);
+  ASSERT_TRUE(write_file_durably(file("go"), "").ok());
+  const auto rest = agent.sent.outcomes(1);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].task_no(), 2u);
+  EXPECT_TRUE(rest[0].result().completed());
+}
+
+TEST_F(ProcessesTest, AShimThatCannotStartIsTheNodesFault) {
+  AgentOptions given = options();
+  given.shim_program = "/nowhere/berth";
+  const TaskResult result = run(given, command_lease(1, {"true"}));
+  EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
+  EXPECT_NE(result.message().find("/nowhere/berth"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(task(1) / "void"));
+}
+
+TEST_F(ProcessesTest, AShimThatIsKilledTakesItsCommandWithItAndIsACrash) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "sleep 600 & echo $! > " + file("grandchild") + "; wait"));
+  const pid_t grandchild = written_pid(file("grandchild"));
+  ::kill(read_claim(task(1))->pid, SIGKILL);
+  const TaskResult result = agent.sent.outcomes(1).at(0).result();
+  EXPECT_EQ(result.failure(), berth::v1::CRASH);
+  wait_until([&] { return !process_exists(grandchild); });
+}
+
+}  // namespace
+}  // namespace berth::agent

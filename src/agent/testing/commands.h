@@ -1,0 +1,64 @@
+// Leases whose tasks run real commands, and what one looks for afterwards. For tests only.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "agent/files.h"
+#include "agent/testing/server_side.h"
+
+namespace berth::agent::testing {
+
+// The test program itself is the shim: see main_test.cpp.
+inline AgentOptions command_options(const std::filesystem::path& folder) {
+  AgentOptions options = options_in(folder);
+  options.shim_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  return options;
+}
+
+inline berth::v1::Lease command_lease(std::uint64_t id, const std::vector<std::string>& argv) {
+  berth::v1::Lease lease = lease_of(id, 1);
+  for (const std::string& word : argv) {
+    lease.mutable_tasks(0)->mutable_spec()->mutable_command()->add_argv(word);
+  }
+  return lease;
+}
+
+inline berth::v1::Lease script_lease(std::uint64_t id, const std::string& script) {
+  return command_lease(id, {"sh", "-c", script});
+}
+
+inline std::string content(const std::filesystem::path& path) {
+  const Result<std::string> text = read_file(path);
+  return text.ok() ? *text : "(no file)";
+}
+
+// Looks again until it is so; fails the test if that takes too long.
+template <class Condition>
+void wait_until(const Condition& condition) {
+  for (int tries = 0; tries < 3000; ++tries) {
+    if (condition()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ADD_FAILURE() << "what was waited for did not happen";
+}
+
+inline bool process_exists(pid_t pid) {
+  if (::kill(pid, 0) != 0) return false;
+  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  return stat.find(") Z ") == std::string::npos && stat != "(no file)";
+}
+
+// The pid that a task has written into a file of its own.
+inline pid_t written_pid(const std::filesystem::path& path) {
+  wait_until([&] { return content(path).ends_with("\n"); });
+  return static_cast<pid_t>(std::stol(content(path)));
+}
+
+}  // namespace berth::agent::testing

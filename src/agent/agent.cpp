@@ -157,9 +157,9 @@ void Agent::Parts::read_gpus_again_and_again() {
   while (!stopping) {
     lock.unlock();
     Result<std::vector<GpuReadings>> readings = read_gpus(kReadingLimit);
-    if (readings.ok()) {
-      loop.post([this, taken = std::move(*readings)] { session.take_readings(taken); });
-    }
+    loop.post([this, taken = readings.ok() ? std::move(*readings) : std::vector<GpuReadings>()] {
+      session.take_readings(taken);
+    });
     lock.lock();
     stopped.wait_for(lock, std::chrono::nanoseconds(kReadingPeriod.ns),
                      [this] { return stopping; });

@@ -57,15 +57,27 @@ Status write_all(int fd, std::string_view content, const std::filesystem::path& 
   return Done{};
 }
 
-Status write_file_durably(const std::filesystem::path& path, std::string_view content) {
+namespace {
+
+Status replace_file(const std::filesystem::path& path, std::string_view content, bool durably) {
   std::filesystem::path temporary = path;
   temporary += ".new";
-  Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return file_error("create", temporary, errno);
   if (const Status written = write_all(file.get(), content, temporary); !written) return written;
-  if (::fsync(file.get()) != 0) return file_error("sync", temporary, errno);
+  if (durably && ::fsync(file.get()) != 0) return file_error("sync", temporary, errno);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return file_error("rename", temporary, errno);
-  return sync_folder(path.parent_path());
+  return durably ? sync_folder(path.parent_path()) : Status(Done{});
+}
+
+}  // namespace
+
+Status write_file(const std::filesystem::path& path, std::string_view content) {
+  return replace_file(path, content, false);
+}
+
+Status write_file_durably(const std::filesystem::path& path, std::string_view content) {
+  return replace_file(path, content, true);
 }
 
 Status sync_folder(const std::filesystem::path& folder) {

@@ -32,8 +32,10 @@ Error file_error(std::string_view what, const std::filesystem::path& path, int e
 
 Result<std::string> read_file(const std::filesystem::path& path);
 
-// Under another name first, then renamed over `path`: a reader sees the old or the new file, whole.
-// When it returns, file and name are on disk.
+// Under another name first, then renamed over `path`: a reader sees the old or the new file, whole,
+// whoever is killed when.
+Status write_file(const std::filesystem::path& path, std::string_view content);
+// The same, and when it returns, file and name are on disk.
 Status write_file_durably(const std::filesystem::path& path, std::string_view content);
 
 // All of `content`, from the file's position on.

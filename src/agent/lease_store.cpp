@@ -28,9 +28,13 @@ std::vector<std::uint64_t> numbers_in(const std::filesystem::path& folder) {
 }
 
 std::optional<berth::v1::Lease> read_lease(const std::filesystem::path& folder) {
-  const Result<std::string> bytes = read_file(folder / "lease");
+  const Result<std::string> text = read_file(folder / "lease");
+  if (!text) return std::nullopt;
+  const Result<Fields> fields = parse_fields(*text);
   berth::v1::Lease lease;
-  if (!bytes || !lease.ParseFromString(*bytes)) return std::nullopt;
+  if (!fields || fields->size() != 1 || !lease.ParseFromString(fields->front().second)) {
+    return std::nullopt;
+  }
   return lease;
 }
 
@@ -124,8 +128,9 @@ Status LeaseStore::write_lease(const berth::v1::Lease& lease) const {
     return Error{"Lease " + std::to_string(lease.id()) + " has been carried out here before."};
   }
   if (Status made = make_folder(folder); !made) return made;
-  if (Status synced = sync_folder(folder.parent_path()); !synced) return synced;
-  return write_file_durably(folder / "lease", lease.SerializeAsString());
+  std::string text;
+  put_field(text, "lease", lease.SerializeAsString());
+  return write_file(folder / "lease", text);
 }
 
 // ---- After a restart
@@ -169,7 +174,7 @@ void LeaseStore::find_task(FoundLease& found, const berth::v1::LeasedTask& task)
 // -------------------------------------------------------------------------
 
 void LeaseStore::keep(std::uint64_t lease, std::int64_t until_unix_ms) const {
-  if (!write_file_durably(live(lease) / "until", std::to_string(until_unix_ms)).ok()) return;
+  if (!write_file(live(lease) / "until", std::to_string(until_unix_ms)).ok()) return;
   std::error_code ignored;  // stays where it is, and is told to the server once more
   std::filesystem::rename(live(lease), kept(lease), ignored);
 }

@@ -1,6 +1,6 @@
 // LeaseStore: the leases with commands, as folders.
 //
-//   leases/LEASE/lease     the lease's message, on disk before any of its tasks can start
+//   leases/LEASE/lease     the lease's message, written before any of its tasks can start
 //   leases/LEASE/TASK/     see task_folder.h
 //   kept/LEASE/            the same after the server has acknowledged its end: only the output is
 //                          wanted still, until the instant in kept/LEASE/until (ms since 1970)

@@ -1,13 +1,37 @@
-// The test program's main: called as `berth_agent_tests shim FOLDER` it is the shim, as the berth
-// binary would be.
+// The test program's main. As `berth_agent_tests shim FOLDER` it is the shim, as the berth binary
+// would be; as `berth_agent_tests agent FOLDER FIRST` it is a server that gets killed:
+// kill_test.cpp.
+#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "agent/shim.h"
+#include "agent/testing/commands.h"
+
+namespace {
+
+// Hands out leases of one command each, numbered from `first`, as fast as they are taken.
+[[noreturn]] void run_agent_until_killed(const std::string& folder, std::uint64_t first) {
+  namespace support = berth::agent::testing;
+  support::RunningAgent agent(support::command_options(folder));
+  agent.give(support::welcome());
+  for (std::uint64_t lease = first; lease < first + 20; ++lease) {
+    agent.give(
+        support::script_lease(lease, "echo $BERTH_LEASE >> ../../../../../starts; sleep 0.05"));
+  }
+  while (true) {
+    ::pause();
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string_view(argv[1]) == "shim") return berth::agent::run_shim(argv[2]);
+  const std::string_view mode = argc > 2 ? argv[1] : "";
+  if (mode == "shim") return berth::agent::run_shim(argv[2]);
+  if (mode == "agent" && argc == 4) run_agent_until_killed(argv[2], std::stoull(argv[3]));
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "agent/process_info.h"
 
@@ -11,6 +12,7 @@ namespace berth::agent {
 namespace {
 
 constexpr std::uint32_t kProtocol = 1;
+constexpr int kMissedWhenLost = 2;
 
 std::vector<std::uint64_t> running_tasks(const FoundLease& found) {
   std::set<std::uint64_t> settled(found.not_started.begin(), found.not_started.end());
@@ -67,7 +69,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
                  processes_.stop(lease, task_no);
                }}),
       models_(loop, gpus_, streams_, reports_, options.time_scale),
-      lost_(gpus_.size()) {}
+      missed_(gpus_.size()) {}
 
 void Session::begin() {
   std::vector<FoundLease> found = store_.find_leases();
@@ -196,16 +198,19 @@ void Session::take_readings(const std::vector<GpuReadings>& readings) {
   for (const GpuReadings& reading : readings) {
     measured_[reading.uuid] = reading;
   }
+  if (readings.empty()) return;
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     const GpuDescription& description = gpus_[gpu].description;
     if (description.simulated) continue;
-    const bool lost = !measured_.contains(description.uuid);
-    if (lost != lost_[gpu]) report_gpu(gpu, lost);
+    if (measured_.contains(description.uuid)) {
+      if (std::exchange(missed_[gpu], 0) >= kMissedWhenLost) report_gpu(gpu, false);
+    } else if (++missed_[gpu] == kMissedWhenLost) {
+      report_gpu(gpu, true);
+    }
   }
 }
 
 void Session::report_gpu(std::uint32_t gpu, bool lost) {
-  lost_[gpu] = lost;
   berth::v1::Report report;
   const std::string& uuid = gpus_[gpu].description.uuid;
   if (lost) {

@@ -35,7 +35,8 @@ class Session {
   void begin();
   void receive(berth::v1::ServerMessage&& message);
 
-  // What nvidia-smi says of the real GPUs. One that is no longer listed is reported lost.
+  // What nvidia-smi says of the real GPUs. One that is missing twice in a row is reported lost; an
+  // empty list says that nothing is known, as when nvidia-smi fails.
   void take_readings(const std::vector<GpuReadings>& readings);
 
  private:
@@ -61,9 +62,9 @@ class Session {
   Leases leases_;
   Models models_;
   std::map<std::string, GpuReadings> measured_;  // of the real GPUs, by UUID
-  std::vector<bool> lost_;
-  Time renewed_at_{};   // when the server was last heard to know this node
-  Duration renewal_{};  // how long that holds; zero: for ever
+  std::vector<int> missed_;                      // readings in a row without this GPU
+  Time renewed_at_{};                            // when the server was last heard to know this node
+  Duration renewal_{};                           // how long that holds; zero: for ever
 };
 
 }  // namespace berth::agent

@@ -78,13 +78,23 @@ Result<Fields> read_fields(const std::filesystem::path& path) {
   return fields;
 }
 
+// Never in the middle of a character.
+std::string_view cut_text(std::string_view text) {
+  if (text.size() <= kMessageMax) return text;
+  std::size_t end = kMessageMax;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return text.substr(0, end);
+}
+
 std::string encode(const ExitRecord& record) {
   std::string text;
   put_field(text, "cause", name_of(record.cause));
   put_field(text, "status", record.status);
   put_field(text, "signal", record.term_signal);
   put_field(text, "out_of_memory", record.out_of_memory ? 1 : 0);
-  put_field(text, "message", std::string_view(record.message).substr(0, kMessageMax));
+  put_field(text, "message", cut_text(record.message));
   put_field(text, "ran_ms", record.ran_ms);
   put_field(text, "ended_unix_ms", record.ended_unix_ms);
   put_field(text, "out_cut", record.out_cut ? 1 : 0);
@@ -101,7 +111,7 @@ bool is_there(const std::filesystem::path& path) { return ::access(path.c_str(),
 
 Status write_intent(const std::filesystem::path& folder, const Intent& intent) {
   if (Status made = make_folder(folder); !made) return made;
-  return write_file_durably(folder / "intent", encode(intent));
+  return write_file(folder / "intent", encode(intent));
 }
 
 bool void_intent(const std::filesystem::path& folder) {
@@ -125,7 +135,9 @@ Result<Intent> claim_intent(const std::filesystem::path& folder) {
   if (::rename(path.c_str(), (folder / "claimed").c_str()) != 0) {
     return file_error("claim", path, errno);
   }
-  if (const Status synced = sync_folder(folder); !synced) return synced.error();
+  for (const std::filesystem::path& entered : {folder, folder.parent_path()}) {
+    if (const Status synced = sync_folder(entered); !synced) return synced.error();
+  }
   return decode_intent(*fields);
 }
 

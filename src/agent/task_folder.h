@@ -1,7 +1,8 @@
 // The folder of one task under a lease: what is to run, who runs it, what came out.
 //
-//   intent    what is to run; on disk before anyone is asked to run it
-//   claimed   the same file after its shim took it: with the shim's pid and start time
+//   intent    what is to run; written before anyone is asked to run it
+//   claimed   the same file after its shim took it: with the shim's pid and start time, and on disk
+//             before the command begins
 //   void      the same file after the agent took it back: nobody may start it any more
 //   out, err  what the task wrote, up to the cap
 //   exit      how it ended; on disk before the shim ends
@@ -68,7 +69,7 @@ struct ExitRecord {
 // ---- The agent's side
 // ----------------------------------------------------------------------------
 
-// Makes the folder and writes the intent durably.
+// Makes the folder and writes the intent.
 Status write_intent(const std::filesystem::path& folder, const Intent& intent);
 
 // Takes the intent back. True: nobody has started it and nobody will.
@@ -77,7 +78,8 @@ bool void_intent(const std::filesystem::path& folder);
 // ---- The shim's side
 // -----------------------------------------------------------------------------
 
-// Reads the intent and takes it for the calling process. An error: it may not run.
+// Reads the intent and takes it for the calling process; when it returns, the claim is on disk with
+// the folders above it, up to the lease's. An error: it may not run.
 Result<Intent> claim_intent(const std::filesystem::path& folder);
 
 // Takes the room for the exit record while there is some; then a full disk cannot lose it.

@@ -31,6 +31,7 @@ std::optional<Arguments> Arguments::parse(std::span<const std::string> args,
     }
     if (arg == "--") {
       only_positional = true;
+      result.before_dashes_ = result.positional_.size();
       continue;
     }
     const std::size_t equals = arg.find('=');
@@ -77,20 +78,34 @@ std::vector<std::string> Arguments::values(std::string_view flag) const {
   return result;
 }
 
+Arguments Arguments::unread(std::span<const std::string> args) {
+  Arguments result;
+  result.positional_.assign(args.begin(), args.end());
+  return result;
+}
+
 bool asks_for_help(std::span<const std::string> args) {
+  args = args.first(static_cast<std::size_t>(std::ranges::find(args, "--") - args.begin()));
   return std::ranges::any_of(args, [](const auto& arg) { return arg == "--help" || arg == "-h"; });
 }
 
 std::string flag_help(std::span<const Flag> flags) {
+  constexpr std::size_t kWidest = 28;  // what is longer has a line of its own
+  std::vector<std::string> left;
   std::size_t widest = 0;
   for (const Flag& flag : flags) {
-    widest = std::max(widest, flag.name.size() + flag.value.size() + 1);
+    left.emplace_back(flag.name);
+    if (!flag.value.empty()) left.back().append(" ").append(flag.value);
+    if (left.back().size() <= kWidest) widest = std::max(widest, left.back().size());
   }
   std::string result;
-  for (const Flag& flag : flags) {
-    std::string left = std::string(flag.name) + " " + std::string(flag.value);
-    left.resize(widest, ' ');
-    result += "  " + left + "  " + std::string(flag.help) + "\n";
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    result += "  " + left[i];
+    if (left[i].size() > widest)
+      result += "\n" + std::string(widest + 2, ' ');
+    else
+      result.append(widest - left[i].size(), ' ');
+    result.append("  ").append(flags[i].help).append("\n");
   }
   return result;
 }

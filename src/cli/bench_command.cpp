@@ -26,36 +26,20 @@ constexpr std::array kFlags = {
     Flag{"--seed", "N", "of cancels, failures and expiries (default 1)"},
     Flag{"--no-growth", "", "leave out the second run with 10,000 pending tasks"},
     Flag{"--json", "", "print the result as JSON"},
-    Flag{"--help", "", "print this help"},
 };
 
-void print_help(Console& console) {
-  console.out
-      << "Measures the engine as shipped, with asserts and running hash, under full load.\n"
-         "\n"
-         "usage: berth bench core [OPTIONS]\n"
-         "\n"
-      << flag_help(kFlags)
-      << "\n"
-         "A closed loop: each batch that ends is replaced by as many new tasks, while some\n"
-         "tasks are cancelled, fail and are retried, or expire, and models are loaded and\n"
-         "evicted. Events per second are per second of this thread's CPU, with what the loop\n"
-         "itself costs. The default needs 200 MB and about half a minute.\n"
-         "\n"
-         "example:\n"
-         "  berth bench core --pending 100000 --gpus 1000 --no-growth\n";
-}
+constexpr std::array<std::string_view, 1> kExamples = {
+    "berth bench core --pending 100000 --gpus 1000 --no-growth"};
 
 // Reads a number flag into `target`; false after an error was printed.
-bool read_number(const Arguments& args, std::string_view flag, auto& target, std::int64_t low,
-                 std::int64_t high, Console& console) {
-  const auto text = args.value(flag);
+bool read_number(const Call& call, std::string_view flag, auto& target, std::int64_t low,
+                 std::int64_t high) {
+  const auto text = call.args.value(flag);
   if (!text) return true;
   const auto number = parse_integer(*text, low, high);
   if (!number) {
-    bad_usage(console, "bench",
-              std::string(flag) + ": expected an integer from " + std::to_string(low) + " to " +
-                  std::to_string(high) + ", found " + config::quoted(*text));
+    bad_usage(call, std::string(flag) + ": expected an integer from " + std::to_string(low) +
+                        " to " + std::to_string(high) + ", found " + config::quoted(*text));
     return false;
   }
   target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
@@ -131,49 +115,48 @@ void print_json(const Outcome& outcome, Console& console) {
   console.out << json.text() << "\n";
 }
 
-}  // namespace
-
-int run_bench(Args args, Console& console) {
-  if (asks_for_help(args)) {
-    print_help(console);
-    return kOk;
-  }
-  std::string error;
-  const auto parsed = Arguments::parse(args, kFlags, error);
-  if (!parsed) return bad_usage(console, "bench", error);
-  const std::vector<std::string>& names = parsed->positional();
-  if (names.empty()) return bad_usage(console, "bench", "expected the name of a benchmark: core");
-  if (names.front() != "core") {
-    return bad_usage(console, "bench",
-                     "no benchmark is named " + config::quoted(names.front()) +
-                         config::suggestion(names.front(), std::vector<std::string>{"core"}));
-  }
-  if (names.size() > 1) {
-    return bad_usage(console, "bench",
-                     "expected one benchmark, found also " + config::quoted(names[1]));
-  }
+int run_core(const Call& call) {
   Outcome outcome;
   sim::CoreBenchOptions& options = outcome.options;
-  const bool fits = read_number(*parsed, "--pending", options.pending, 1, 20'000'000, console) &&
-                    read_number(*parsed, "--gpus", options.gpus, 1, 1'000'000, console) &&
-                    read_number(*parsed, "--tenants", options.tenants, 1, 100'000, console) &&
-                    read_number(*parsed, "--queues", options.queues, 2, 100'000, console) &&
-                    read_number(*parsed, "--events", options.events, 1, 1'000'000'000, console) &&
-                    read_number(*parsed, "--seed", options.seed, 0, INT64_MAX, console);
+  const bool fits = read_number(call, "--pending", options.pending, 1, 20'000'000) &&
+                    read_number(call, "--gpus", options.gpus, 1, 1'000'000) &&
+                    read_number(call, "--tenants", options.tenants, 1, 100'000) &&
+                    read_number(call, "--queues", options.queues, 2, 100'000) &&
+                    read_number(call, "--events", options.events, 1, 1'000'000'000) &&
+                    read_number(call, "--seed", options.seed, 0, INT64_MAX);
   if (!fits) return kBadInput;
 
   outcome.result = sim::run_core_bench(options);
-  if (!parsed->has("--no-growth")) {
+  if (!call.args.has("--no-growth")) {
     sim::CoreBenchOptions small = options;
     small.pending = kSmallPending;
     outcome.growth = sim::run_core_bench(small).events_per_s / outcome.result.events_per_s;
   }
-  if (parsed->has("--json")) {
-    print_json(outcome, console);
+  if (call.args.has("--json")) {
+    print_json(outcome, call.console);
   } else {
-    print_table(outcome, console);
+    print_table(outcome, call.console);
   }
   return kOk;
 }
+
+constexpr std::array kCommands = {
+    Command{.name = "bench core",
+            .group = Group::local,
+            .summary = "measure the engine as shipped, under full load",
+            .usage = "[OPTIONS]",
+            .run = run_core,
+            .flags = kFlags,
+            .description =
+                "A closed loop: each batch that ends is replaced by as many new tasks, while some\n"
+                "tasks are cancelled, fail and are retried, or expire, and models are loaded and\n"
+                "evicted. Events per second are per second of this thread's CPU, with what the\n"
+                "loop itself costs. The default needs 200 MB and about half a minute.",
+            .examples = kExamples},
+};
+
+}  // namespace
+
+std::span<const Command> bench_commands() { return kCommands; }
 
 }  // namespace berth::cli

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
+#include "cli/help.h"
 #include "config/diagnostics.h"
 
 #ifndef BERTH_VERSION
@@ -14,34 +14,130 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array kCommands = {
-    Command{"sim", "run a scenario in virtual time and report how it went", run_sim},
-    Command{"bench", "measure the engine on this machine", run_bench},
+constexpr std::array kServerFlags = {
+    Flag{"--server", "HOST:PORT", "the server (default $BERTH_SERVER, or 127.0.0.1:50051)"},
+    Flag{"--token", "TOKEN", "who asks (default $BERTH_TOKEN, which other users cannot see)"},
+    Flag{"--ca", "FILE", "use TLS and trust these certificates (default $BERTH_CA)"},
+    Flag{"--timeout", "DURATION", "give up after this long: 90s, 5min (default 10s a call)"},
+    Flag{"-o", "table|wide|json|name", "how to print the answer (default table)"},
+    Flag{"--no-headers", "", "leave out the heading of tables"},
 };
 
-void print_help(std::ostream& out) {
-  out << "Berth schedules GPU work: batches, models, tenants, on one node or many.\n"
-         "\n"
-         "usage: berth COMMAND [ARGUMENTS]\n"
-         "\n"
-         "commands:\n";
-  std::size_t widest = 0;
-  for (const Command& command : kCommands)
-    widest = std::max(widest, command.name.size());
-  for (const Command& command : kCommands) {
-    out << "  " << command.name << std::string(widest - command.name.size() + 2, ' ')
-        << command.summary << "\n";
+// The second words of the commands that begin with this one.
+std::vector<std::string> family(std::string_view word, std::span<const Command> commands) {
+  std::vector<std::string> members;
+  for (const Command& command : commands) {
+    if (command.group != Group::hidden && command.name.starts_with(std::string(word) + " "))
+      members.emplace_back(command.name.substr(word.size() + 1));
   }
-  out << "\n"
-         "  berth COMMAND --help   explains a command\n"
-         "  berth --version        prints the version\n"
-         "\n"
-         "try: berth sim examples/first-run.toml\n";
+  return members;
+}
+
+std::vector<std::string> first_words(std::span<const Command> commands) {
+  std::vector<std::string> words;
+  for (const Command& command : commands) {
+    if (command.group == Group::hidden) continue;
+    words.emplace_back(command.name.substr(0, command.name.find(' ')));
+  }
+  return words;
+}
+
+// Why the positional arguments are too few or too many; "": they fit.
+std::string misfit(const Command& command, const Arguments& args,
+                   std::span<const Command> commands) {
+  const std::vector<std::string>& given = args.positional();
+  const std::span<const Positional> wanted = command.positional;
+  if (given.size() < wanted.size() && wanted[given.size()].required) {
+    const Positional& missing = wanted[given.size()];
+    return "expected " + std::string(missing.name) + ", " + std::string(missing.help);
+  }
+  if (given.size() <= wanted.size() || (!wanted.empty() && wanted.back().repeated)) return {};
+  const std::string nearest = config::nearest_name(given[0], family(command.name, commands));
+  if (!nearest.empty()) {
+    return "expected one " + std::string(wanted[0].name) + ", found " + config::quoted(given[0]) +
+           " before it; did you mean " + config::quoted(nearest) + "?";
+  }
+  const std::string extra = config::quoted(given[wanted.size()]);
+  if (wanted.size() != 1) return "unexpected argument " + extra;
+  return "expected one " + std::string(wanted[0].name) + ", found also " + extra;
+}
+
+int run_one(const Command& command, Args args, Console& console,
+            std::span<const Command> commands) {
+  if (command.reach == Reach::unread)
+    return command.run({command, Arguments::unread(args), console, commands});
+  if (asks_for_help(args)) {
+    print_command_help(console.out, command);
+    return kOk;
+  }
+  std::vector<Flag> flags(command.flags.begin(), command.flags.end());
+  if (command.reach == Reach::server)
+    flags.insert(flags.end(), kServerFlags.begin(), kServerFlags.end());
+  std::string error;
+  const std::optional<Arguments> parsed = Arguments::parse(args, flags, error);
+  if (!parsed) return bad_usage(console, command.name, error);
+  error = misfit(command, *parsed, commands);
+  if (!error.empty()) return bad_usage(console, command.name, error);
+  return command.run({command, *parsed, console, commands});
+}
+
+int run_family(const std::string& word, Args args, Console& console,
+               std::span<const Command> commands) {
+  if (asks_for_help(args)) {
+    print_family_help(console.out, word, commands);
+    return kOk;
+  }
+  const std::vector<std::string> members = family(word, commands);
+  if (args.empty()) {
+    std::string list;
+    for (const std::string& member : members)
+      list += (list.empty() ? "" : ", ") + member;
+    return bad_usage(console, word, "expected one of: " + list);
+  }
+  return bad_usage(
+      console, word,
+      "unknown command " + config::quoted(args[0]) + config::suggestion(args[0], members));
+}
+
+int run_unknown(const std::string& name, Console& console, std::span<const Command> commands) {
+  const bool is_flag = name.starts_with('-');
+  const std::vector<std::string> names =
+      is_flag ? std::vector<std::string>{"--help", "--version"} : first_words(commands);
+  return bad_usage(console, "",
+                   (is_flag ? "unknown option " : "unknown command ") + config::quoted(name) +
+                       config::suggestion(name, names));
+}
+
+int dispatch(Args args, Console& console, std::span<const Command> commands) {
+  const std::string& word = args.front();
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find(commands, name, &Command::name);
+  };
+  if (args.size() > 1) {
+    const auto found = named(word + " " + args[1]);
+    if (found != commands.end()) return run_one(*found, args.subspan(2), console, commands);
+  }
+  const auto found = named(word);
+  if (found != commands.end()) return run_one(*found, args.subspan(1), console, commands);
+  if (!family(word, commands).empty()) return run_family(word, args.subspan(1), console, commands);
+  return run_unknown(word, console, commands);
 }
 
 }  // namespace
 
-std::span<const Command> commands() { return kCommands; }
+std::span<const Flag> server_flags() { return kServerFlags; }
+
+std::string_view version() { return BERTH_VERSION; }
+
+std::vector<Command> own_commands() {
+  std::vector<Command> all;
+  for (const auto& table :
+       {submit_commands(), task_commands(), stream_commands(), change_commands(),
+        cluster_commands(), administration_commands(), put_commands(), sim_commands(),
+        bench_commands(), completion_commands(), manual_commands()})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
 
 int bad_usage(Console& console, std::string_view command, std::string_view message) {
   console.err << "berth" << (command.empty() ? "" : " ") << command << ": " << message << "\n"
@@ -49,31 +145,32 @@ int bad_usage(Console& console, std::string_view command, std::string_view messa
   return kBadInput;
 }
 
-int run_command_line(Args args, Console& console) {
+int complain(Console& console, std::string_view message, int code) {
+  console.err << "berth: error: " << message << "\n";
+  return code;
+}
+
+int run_command_line(Args args, Console& console, std::span<const Command> more) {
+  std::vector<Command> commands = own_commands();
+  commands.insert(commands.end(), more.begin(), more.end());
   if (args.empty()) {
-    print_help(console.err);
+    print_overview(console.err, commands);
     return kBadInput;
   }
   const std::string& name = args.front();
-  if (name == "--help" || name == "-h" || name == "help") {
-    print_help(console.out);
-    return kOk;
-  }
   if (name == "--version" || name == "version") {
-    console.out << "berth " BERTH_VERSION "\n";
+    console.out << "berth " << version() << "\n";
     return kOk;
   }
-  const auto command = std::ranges::find(kCommands, name, &Command::name);
-  if (command != kCommands.end()) return command->run(args.subspan(1), console);
-
-  std::vector<std::string> names;
-  for (const Command& known : kCommands)
-    names.emplace_back(known.name);
-  const bool is_flag = name.starts_with('-');
-  if (is_flag) names = {"--help", "--version"};
-  return bad_usage(console, "",
-                   (is_flag ? "unknown option " : "unknown command ") + config::quoted(name) +
-                       config::suggestion(name, names));
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && args.size() == 1) {
+    print_overview(console.out, commands);
+    return kOk;
+  }
+  if (!help) return dispatch(args, console, commands);
+  std::vector<std::string> asked(args.begin() + 1, args.end());
+  asked.emplace_back("--help");
+  return dispatch(asked, console, commands);
 }
 
 }  // namespace berth::cli

@@ -1,35 +1,92 @@
-// The commands of the shell. To add one: write its function, declare it here, add its line to the
-// table in commands.cpp.
+// The commands of the shell: one table of values, from which come the dispatch, the help, the man
+// pages, the reference and the completion of shells.
+//
+// To add a command: write its function and add its line to the table of its file; a new file adds
+// its table to commands.cpp. The composition root brings its own in a span of the same struct.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/arguments.h"
 #include "cli/console.h"
 
 namespace berth::cli {
 
 using Args = std::span<const std::string>;
 
-struct Command {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(Args args, Console& console);
+enum class Group { work, cluster, administration, local, hidden };
+
+// An argument without a flag, in its place. Its name is completed like a flag's value.
+struct Positional {
+  std::string_view name;  // "ID"
+  std::string_view help;
+  bool required = true;
+  bool repeated = false;  // only the last may be
 };
 
-std::span<const Command> commands();
+enum class Reach {
+  local,   // asks no server
+  server,  // asks one: takes the flags that say which, and how to print the answer
+  unread,  // gets its arguments as they are, --help included
+};
+
+struct Command;
+
+// What a command is run with.
+struct Call {
+  const Command& command;
+  const Arguments& args;
+  Console& console;
+  std::span<const Command> commands;  // all there are
+};
+
+struct Command {
+  std::string_view name;  // "submit", "put tenant"
+  Group group;
+  std::string_view summary;  // one line; small letter, no full stop
+  std::string_view usage;    // what follows the name; a line for each way to use it
+  int (*run)(const Call& call);
+  Reach reach = Reach::local;
+  std::span<const Flag> flags = {};
+  std::span<const Positional> positional = {};
+  std::string_view description = {};  // sentences in lines that fit a terminal
+  std::span<const std::string_view> examples = {};
+};
+
+// The flags of every command that asks a server.
+std::span<const Flag> server_flags();
+
+// Those of this library, in the order of the help.
+std::vector<Command> own_commands();
 
 // Runs what the arguments (without the program's name) ask for; returns the exit code.
-int run_command_line(Args args, Console& console);
-
-// berth sim FILE … and berth sim compare FILE …
-int run_sim(Args args, Console& console);
-
-// berth bench core …
-int run_bench(Args args, Console& console);
+int run_command_line(Args args, Console& console, std::span<const Command> more = {});
 
 // "berth: message", the command's help named; returns kBadInput.
 int bad_usage(Console& console, std::string_view command, std::string_view message);
+inline int bad_usage(const Call& call, std::string_view message) {
+  return bad_usage(call.console, call.command.name, message);
+}
+
+// "berth: error: message"; returns the code.
+int complain(Console& console, std::string_view message, int code = kFailed);
+
+std::string_view version();
+
+// The tables of the files.
+std::span<const Command> submit_commands();
+std::span<const Command> task_commands();
+std::span<const Command> stream_commands();
+std::span<const Command> change_commands();
+std::span<const Command> cluster_commands();
+std::span<const Command> administration_commands();
+std::span<const Command> put_commands();
+std::span<const Command> sim_commands();
+std::span<const Command> bench_commands();
+std::span<const Command> completion_commands();
+std::span<const Command> manual_commands();
 
 }  // namespace berth::cli

@@ -1,6 +1,7 @@
 // The shell as users meet it: help, wrong usage, exit codes. Runs commands inside the test.
 #include "cli/commands.h"
 
+#include <array>
 #include <cstdio>
 #include <sstream>
 #include <vector>
@@ -55,7 +56,8 @@ std::string read_file(const std::string& path) {
 TEST(Commands, HelpNamesEveryCommandAndEveryFlag) {
   const Result top = run({"--help"});
   EXPECT_EQ(top.code, kOk);
-  for (const Command& command : commands()) {
+  for (const Command& command : own_commands()) {
+    if (command.group == Group::hidden) continue;
     EXPECT_NE(top.out.find(command.name), std::string::npos) << command.name;
   }
   const Result sim = run({"sim", "--help"});
@@ -84,7 +86,7 @@ TEST(Commands, WrongUsageSaysWhatWasMeant) {
   EXPECT_EQ(run({"sim", "x.toml", "--sede", "3"}).err,
             "berth sim: unknown option --sede; did you mean --seed?\nTry 'berth sim --help'.\n");
   EXPECT_EQ(run({"sim"}).err,
-            "berth sim: expected the FILE of a scenario\nTry 'berth sim --help'.\n");
+            "berth sim: expected FILE, a scenario in TOML\nTry 'berth sim --help'.\n");
   EXPECT_EQ(run({"sim", "a", "b"}).err,
             "berth sim: expected one FILE, found also \"b\"\nTry 'berth sim --help'.\n");
   EXPECT_EQ(run({"sim", "a", "--seed"}).err,
@@ -100,23 +102,78 @@ TEST(Commands, WrongUsageSaysWhatWasMeant) {
   }
 }
 
-TEST(Commands, EveryHelpFitsATerminalAndIsReachedBothWays) {
-  for (const std::vector<std::string>& command :
-       std::vector<std::vector<std::string>>{{}, {"sim"}, {"sim", "compare"}, {"bench"}}) {
-    std::string help;
-    for (const char* flag : {"--help", "-h"}) {
-      std::vector<std::string> args = command;
-      args.emplace_back(flag);
-      const Result result = run(args);
-      EXPECT_EQ(result.code, kOk);
-      EXPECT_NE(result.out.find("usage: berth"), std::string::npos);
-      EXPECT_TRUE(help.empty() || result.out == help) << result.out;
-      help = result.out;
-    }
-    std::istringstream lines(help);
+TEST(Commands, EveryHelpFitsATerminalAndIsReachedEachWay) {
+  std::vector<std::vector<std::string>> commands = {{}, {"put"}, {"bench"}};
+  for (const Command& command : own_commands()) {
+    if (command.reach == Reach::unread) continue;
+    std::istringstream words{std::string(command.name)};
+    std::vector<std::string> name;
+    for (std::string word; words >> word;)
+      name.push_back(word);
+    commands.push_back(name);
+  }
+  for (const std::vector<std::string>& command : commands) {
+    std::vector<std::string> behind = command;
+    behind.emplace_back("--help");
+    const Result result = run(behind);
+    behind.back() = "-h";
+    EXPECT_EQ(run(behind).out, result.out);
+    std::vector<std::string> before = command;
+    before.insert(before.begin(), "help");
+    EXPECT_EQ(run(before).out, result.out);
+    EXPECT_EQ(result.code, kOk);
+    EXPECT_NE(result.out.find("usage: berth"), std::string::npos);
+    std::istringstream lines(result.out);
     for (std::string line; std::getline(lines, line);)
       EXPECT_LE(width_of(line), 100U) << line;
   }
+}
+
+TEST(Commands, HelpOfACommandListsAllItTakes) {
+  for (const Command& command : own_commands()) {
+    if (command.reach == Reach::unread) continue;
+    const std::string help = run({"help", std::string(command.name)}).out;
+    ASSERT_FALSE(help.empty()) << command.name;
+    EXPECT_FALSE(command.group != Group::hidden && command.examples.empty()) << command.name;
+    for (const Flag& flag : command.flags)
+      EXPECT_NE(help.find("  " + std::string(flag.name)), std::string::npos) << flag.name;
+  }
+}
+
+TEST(Commands, TheRootBringsItsOwn) {
+  static constexpr std::array kMore = {
+      Command{.name = "shim",
+              .group = Group::hidden,
+              .summary = "hidden",
+              .usage = "",
+              .run =
+                  [](const Call& call) {
+                    for (const std::string& word : call.args.positional())
+                      call.console.out << "[" << word << "]";
+                    return 42;
+                  },
+              .reach = Reach::unread},
+      Command{.name = "serve",
+              .group = Group::local,
+              .summary = "run the server",
+              .usage = "[OPTIONS]",
+              .run = [](const Call&) { return 43; }},
+  };
+  std::ostringstream out;
+  std::ostringstream err;
+  Console console{out, err};
+  const std::vector<std::string> shim = {"shim", "--help", "--", "-x"};
+  EXPECT_EQ(run_command_line(shim, console, kMore), 42);
+  EXPECT_EQ(out.str(), "[--help][--][-x]");
+  const std::vector<std::string> serve = {"serve"};
+  EXPECT_EQ(run_command_line(serve, console, kMore), 43);
+  const std::vector<std::string> misspelled = {"serv"};
+  EXPECT_EQ(run_command_line(misspelled, console, kMore), kBadInput);
+  EXPECT_NE(err.str().find("did you mean \"serve\"?"), std::string::npos);
+  const std::vector<std::string> help = {"--help"};
+  EXPECT_EQ(run_command_line(help, console, kMore), kOk);
+  EXPECT_NE(out.str().find("  serve "), std::string::npos);
+  EXPECT_EQ(out.str().find("  shim "), std::string::npos);
 }
 
 // All that the help of compare lists is taken, and nothing else.
@@ -146,16 +203,15 @@ TEST(Commands, AMisspelledSubcommandIsAnsweredWithTheNearest) {
             "berth sim: expected one FILE, found \"compar\" before it; did you mean \"compare\"?\n"
             "Try 'berth sim --help'.\n");
   EXPECT_EQ(run({"bench", "cor"}).err,
-            "berth bench: no benchmark is named \"cor\"; did you mean \"core\"?\n"
+            "berth bench: unknown command \"cor\"; did you mean \"core\"?\n"
             "Try 'berth bench --help'.\n");
-  EXPECT_EQ(run({"bench"}).err,
-            "berth bench: expected the name of a benchmark: core\nTry 'berth bench --help'.\n");
+  EXPECT_EQ(run({"bench"}).err, "berth bench: expected one of: core\nTry 'berth bench --help'.\n");
   EXPECT_EQ(run({"bench", "core", "core"}).err,
-            "berth bench: expected one benchmark, found also \"core\"\n"
-            "Try 'berth bench --help'.\n");
+            "berth bench core: unexpected argument \"core\"\n"
+            "Try 'berth bench core --help'.\n");
   EXPECT_EQ(run({"bench", "core", "--gpus", "1e6"}).err,
-            "berth bench: --gpus: expected an integer from 1 to 1000000, found \"1e6\"\n"
-            "Try 'berth bench --help'.\n");
+            "berth bench core: --gpus: expected an integer from 1 to 1000000, found \"1e6\"\n"
+            "Try 'berth bench core --help'.\n");
 }
 
 TEST(Commands, NoFileIsWrittenTwiceAndNoScenarioOverwritten) {
@@ -287,6 +343,11 @@ TEST(Commands, CompareShowsPoliciesSideBySide) {
   EXPECT_NE(json.find("\"policy\": \"fifo\""), std::string::npos);
 }
 
+TEST(Arguments, HelpBehindTheDashesIsNotAskedFor) {
+  EXPECT_TRUE(asks_for_help(std::vector<std::string>{"a", "-h"}));
+  EXPECT_FALSE(asks_for_help(std::vector<std::string>{"a", "--", "--help"}));
+}
+
 TEST(Arguments, DashesEndFlagsAndTheLastValueHolds) {
   const std::vector<Flag> flags = {{"--seed", "N", ""}, {"--json", "", ""}};
   const std::vector<std::string> args = {"--seed", "1", "--seed=2", "a", "--", "--json", "-"};
@@ -297,6 +358,7 @@ TEST(Arguments, DashesEndFlagsAndTheLastValueHolds) {
   EXPECT_EQ(arguments->values("--seed"), (std::vector<std::string>{"1", "2"}));
   EXPECT_FALSE(arguments->has("--json"));
   EXPECT_EQ(arguments->positional(), (std::vector<std::string>{"a", "--json", "-"}));
+  EXPECT_EQ(arguments->before_dashes(), 1U);
 }
 
 TEST(Table, NumbersArePleasant) {

@@ -30,7 +30,6 @@ constexpr Flag kSeeds{"--seeds", "N", "run N seeds, from the seed on, and show h
 constexpr Flag kMedians{"--seeds", "N", "run N seeds, from the seed on, and show the medians"};
 constexpr Flag kJson{"--json", "", "print JSON instead of tables"};
 constexpr Flag kQuiet{"--quiet", "", "print no tables and no progress"};
-constexpr Flag kHelp{"--help", "", "print this help"};
 
 constexpr std::array kSimFlags = {
     kJson,
@@ -42,7 +41,6 @@ constexpr std::array kSimFlags = {
          "fair, fifo, round_robin, cost_aware or sticky instead of the scenario's"},
     kSet,
     kQuiet,
-    kHelp,
 };
 constexpr std::array kCompareFlags = {
     Flag{"--policy", "A,B,...",
@@ -52,46 +50,21 @@ constexpr std::array kCompareFlags = {
     kSet,
     kJson,
     kQuiet,
-    kHelp,
 };
 
-void print_sim_help(std::ostream& out) {
-  out << "Runs a scenario in virtual time, with the engine that decides, and reports how it went.\n"
-         "\n"
-         "usage: berth sim FILE [OPTIONS]\n"
-         "       berth sim compare FILE [OPTIONS]   several policies side by side\n"
-         "\n"
-      << flag_help(kSimFlags)
-      << "\n"
-         "A scenario is a TOML file; docs/guide/scenarios.md explains its keys.\n"
-         "Exit codes: 0 done, 1 a file could not be written, 2 wrong usage or wrong scenario.\n"
-         "\n"
-         "examples:\n"
-         "  berth sim examples/first-run.toml\n"
-         "  berth sim examples/first-run.toml --seeds 100\n"
-         "  berth sim examples/first-run.toml --set queues.max_batch_size=1\n"
-         "  berth sim examples/multi-tenant.toml --policy fifo --json\n"
-         "  berth sim examples/model-swap.toml --timeline batches.csv --events events.jsonl\n"
-         "  berth sim compare examples/multi-tenant.toml --policy fifo,fair --seeds 10\n";
-}
+constexpr std::array kScenario = {Positional{"FILE", "a scenario in TOML"}};
 
-void print_compare_help(std::ostream& out) {
-  out << "Runs one scenario under several policies and prints the results side by side. All meet\n"
-         "the same arrivals and the same luck.\n"
-         "\n"
-         "usage: berth sim compare FILE [OPTIONS]\n"
-         "\n"
-      << flag_help(kCompareFlags)
-      << "\n"
-         "The columns stand in the order of --policy. The files that berth sim writes show one "
-         "run:\n"
-         "berth sim FILE --policy NAME --timeline FILE. Exit codes: as for berth sim.\n"
-         "\n"
-         "examples:\n"
-         "  berth sim compare examples/noisy-neighbour.toml\n"
-         "  berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair --seeds "
-         "10\n";
-}
+constexpr std::array<std::string_view, 5> kSimExamples = {
+    "berth sim examples/first-run.toml",
+    "berth sim examples/first-run.toml --seeds 100",
+    "berth sim examples/first-run.toml --set queues.max_batch_size=1",
+    "berth sim examples/multi-tenant.toml --policy fifo --json",
+    "berth sim examples/model-swap.toml --timeline batches.csv --events events.jsonl",
+};
+constexpr std::array<std::string_view, 2> kCompareExamples = {
+    "berth sim compare examples/noisy-neighbour.toml",
+    "berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair --seeds 10",
+};
 
 // What both commands read from their arguments; none: the exit code is set.
 struct Request {
@@ -110,27 +83,12 @@ std::optional<core::Order> parse_policy(const std::string& name, std::string& er
   return std::nullopt;
 }
 
-std::optional<Request> read_request(const std::string& command, Args args,
-                                    std::span<const Flag> flags, Console& console, int& code) {
+std::optional<Request> read_request(const Call& call, int& code) {
   const auto refuse = [&](const std::string& message) -> std::optional<Request> {
-    code = bad_usage(console, command, message);
+    code = bad_usage(call, message);
     return std::nullopt;
   };
-  std::string error;
-  std::optional<Arguments> arguments = Arguments::parse(args, flags, error);
-  if (!arguments) return refuse(error);
-  const std::vector<std::string>& files = arguments->positional();
-  if (files.empty()) return refuse("expected the FILE of a scenario");
-  if (files.size() > 1) {
-    const std::string subcommand =
-        config::nearest_name(files[0], std::vector<std::string>{"compare"});
-    return refuse(subcommand.empty()
-                      ? "expected one FILE, found also " + config::quoted(files[1])
-                      : "expected one FILE, found " + config::quoted(files[0]) +
-                            " before it; did you mean " + config::quoted(subcommand) + "?");
-  }
-
-  Request request{std::move(*arguments), {}};
+  Request request{call.args, {}};
   if (const auto text = request.arguments.value("--seeds")) {
     const auto seeds = parse_integer(*text, 1, kMostSeeds);
     if (!seeds) {
@@ -150,8 +108,8 @@ std::optional<Request> read_request(const std::string& command, Args args,
   const std::vector<std::string> settings = request.arguments.values("--set");
   auto scenario = sim::load_scenario(request.arguments.positional().front(), settings, diagnostics);
   if (!scenario) {
-    console.err << diagnostics.text() << diagnostics.count()
-                << (diagnostics.count() == 1 ? " error" : " errors") << "; nothing was run\n";
+    call.console.err << diagnostics.text() << diagnostics.count()
+                     << (diagnostics.count() == 1 ? " error" : " errors") << "; nothing was run\n";
     code = kBadInput;
     return std::nullopt;
   }
@@ -261,15 +219,10 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
-int run_compare(Args args, Console& console) {
-  constexpr std::string_view kCommand = "sim compare";
-  if (asks_for_help(args)) {
-    print_compare_help(console.out);
-    return kOk;
-  }
+int run_compare(const Call& call) {
+  Console& console = call.console;
   int code = kOk;
-  std::optional<Request> request =
-      read_request(std::string(kCommand), args, kCompareFlags, console, code);
+  std::optional<Request> request = read_request(call, code);
   if (!request) return code;
 
   std::vector<std::string> names = config::order_names();
@@ -277,9 +230,9 @@ int run_compare(Args args, Console& console) {
   std::vector<PolicyRuns> policies;
   for (const std::string& name : names) {
     std::string error;
-    if (!parse_policy(name, error)) return bad_usage(console, kCommand, "--policy: " + error);
+    if (!parse_policy(name, error)) return bad_usage(call, "--policy: " + error);
     if (std::ranges::find(policies, name, &PolicyRuns::policy) != policies.end()) {
-      return bad_usage(console, kCommand, "--policy: " + config::quoted(name) + " is named twice");
+      return bad_usage(call, "--policy: " + config::quoted(name) + " is named twice");
     }
     policies.push_back({name, {}});
   }
@@ -315,32 +268,54 @@ int run_compare(Args args, Console& console) {
   return kOk;
 }
 
-}  // namespace
-
-int run_sim(Args args, Console& console) {
-  if (!args.empty() && args.front() == "compare") return run_compare(args.subspan(1), console);
-  if (asks_for_help(args)) {
-    print_sim_help(console.out);
-    return kOk;
-  }
+int run_sim(const Call& call) {
+  Console& console = call.console;
   int code = kOk;
-  std::optional<Request> request = read_request("sim", args, kSimFlags, console, code);
+  std::optional<Request> request = read_request(call, code);
   if (!request) return code;
   if (const auto name = request->arguments.value("--policy")) {
     std::string error;
     const std::optional<core::Order> order = parse_policy(*name, error);
-    if (!order) return bad_usage(console, "sim", "--policy: " + error);
+    if (!order) return bad_usage(call, "--policy: " + error);
     request->scenario.policy.order = *order;
   }
   if (const std::string clash = clash_of_files(request->arguments); !clash.empty()) {
-    return bad_usage(console, "sim", clash);
+    return bad_usage(call, clash);
   }
   if (!request->arguments.has("--seeds")) return run_one(*request, console);
   for (const std::string_view flag : {"--timeline", "--events"}) {
     if (!request->arguments.has(flag)) continue;
-    return bad_usage(console, "sim", std::string(flag) + " shows one run; leave out --seeds");
+    return bad_usage(call, std::string(flag) + " shows one run; leave out --seeds");
   }
   return run_distribution(*request, console);
 }
+
+constexpr std::array kCommands = {
+    Command{.name = "sim",
+            .group = Group::local,
+            .summary = "run a scenario in virtual time and report how it went",
+            .usage = "FILE [OPTIONS]\ncompare FILE [OPTIONS]",
+            .run = run_sim,
+            .flags = kSimFlags,
+            .positional = kScenario,
+            .description = "The engine decides as it would live. docs/guide/scenarios.md explains "
+                           "the keys of a scenario.",
+            .examples = kSimExamples},
+    Command{.name = "sim compare",
+            .group = Group::local,
+            .summary = "run a scenario under several policies, side by side",
+            .usage = "FILE [OPTIONS]",
+            .run = run_compare,
+            .flags = kCompareFlags,
+            .positional = kScenario,
+            .description =
+                "All policies meet the same arrivals and the same luck. The columns stand in the\n"
+                "order of --policy. For the files of one run: berth sim FILE --policy NAME.",
+            .examples = kCompareExamples},
+};
+
+}  // namespace
+
+std::span<const Command> sim_commands() { return kCommands; }
 
 }  // namespace berth::cli

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "base/assert.h"
 #include "cli/commands.h"
+#include "cli/process_console.h"
 
 namespace {
 
@@ -27,7 +26,7 @@ int main(int argc, char** argv) {
   try {
     std::ios::sync_with_stdio(false);
     const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-    berth::cli::Console console{std::cout, std::cerr, isatty(STDERR_FILENO) == 1};
+    berth::cli::Console console = berth::cli::process_console();
     const int code = berth::cli::run_command_line(args, console);
     std::cout.flush();
     if (std::cout.good()) return code;

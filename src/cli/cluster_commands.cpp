@@ -1,0 +1,161 @@
+// berth queues, gpus, models, tenants, usage, info: how the cluster is.
+#include <array>
+
+#include "cli/cluster_listings.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "cli/text.h"
+#include "cli/values.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::array kQueue = {Positional{"QUEUE", "only this one", false}};
+constexpr std::array kGpu = {Positional{"GPU", "only this one", false}};
+constexpr std::array kModel = {Positional{"MODEL", "only this one", false}};
+constexpr std::array kTenant = {Positional{"TENANT", "only this one", false}};
+constexpr std::array kUsageFlags = {
+    Flag{"--tenant", "TENANT", "only this one"},
+    Flag{"--days", "N", "so many days back (default 7)"},
+};
+constexpr std::array<std::string_view, 2> kQueuesExamples = {"berth queues",
+                                                             "berth queues llm -o json"};
+constexpr std::array<std::string_view, 1> kGpusExamples = {"berth gpus -o wide"};
+constexpr std::array<std::string_view, 1> kModelsExamples = {"berth models"};
+constexpr std::array<std::string_view, 1> kTenantsExamples = {"berth tenants"};
+constexpr std::array<std::string_view, 1> kUsageExamples = {
+    "berth usage --tenant research --days 30"};
+constexpr std::array<std::string_view, 1> kInfoExamples = {"berth info"};
+
+// The name asked for, or "".
+std::string name_given(const Call& call) {
+  return call.args.positional().empty() ? "" : call.args.positional().front();
+}
+
+// Asks and shows the answer as a table; `what` finishes "cannot …".
+int ask_and_show(const Call& call, const std::string& what, const auto& ask) {
+  int code = kOk;
+  auto session = Session::open(call, code);
+  if (!session) return code;
+  const auto answer = ask(session->client());
+  if (!answer) return session->fail(what, answer.failure());
+  return session->show(*answer, list_of(*answer));
+}
+
+int run_queues(const Call& call) {
+  return ask_and_show(call, "show the queues", [&](client::Client& client) {
+    v1::GetQueueStatusRequest request;
+    request.set_task_type(name_given(call));
+    return client.queues(request);
+  });
+}
+
+int run_gpus(const Call& call) {
+  return ask_and_show(call, "show the GPUs", [&](client::Client& client) {
+    v1::GetGPUStatusRequest request;
+    request.set_gpu(name_given(call));
+    return client.gpus(request);
+  });
+}
+
+int run_models(const Call& call) {
+  return ask_and_show(call, "show the models", [&](client::Client& client) {
+    v1::GetModelStatusRequest request;
+    request.set_model(name_given(call));
+    return client.models(request);
+  });
+}
+
+int run_tenants(const Call& call) {
+  return ask_and_show(call, "show the tenants", [&](client::Client& client) {
+    v1::GetTenantStatusRequest request;
+    request.set_user_id(name_given(call));
+    return client.tenants(request);
+  });
+}
+
+int run_usage(const Call& call) {
+  Values values(call);
+  v1::GetUsageRequest request;
+  request.set_user_id(values.text("--tenant"));
+  request.set_days(static_cast<std::int32_t>(values.integer("--days", 1, 36'500).value_or(0)));
+  if (!values.ok()) return values.refuse();
+  return ask_and_show(call, "show the usage",
+                      [&](client::Client& client) { return client.usage(request); });
+}
+
+Facts facts_of(const v1::ServerInfo& info, std::int64_t now) {
+  Facts facts;
+  facts.add("version", info.version());
+  facts.add("behaviour", std::to_string(info.behaviour()));
+  facts.add("started", instant_text(info.started_unix_ms()) + " (" +
+                           age_text(now - info.started_unix_ms()) + " ago)");
+  facts.add("epoch", std::to_string(info.epoch()));
+  facts.add("live tasks", count_text(info.live_tasks()));
+  facts.add("events", count_text(info.events()));
+  facts.add("sequence", std::to_string(info.sequence()));
+  facts.add("hash", std::to_string(info.hash()));
+  facts.add("history lag", count_text(info.history_lag()));
+  facts.add("data folder", info.data_dir());
+  facts.add("authentication", info.authentication() ? "on" : "off");
+  facts.add("gpus", info.simulated_gpus() ? "simulated" : "real");
+  return facts;
+}
+
+int run_info(const Call& call) {
+  int code = kOk;
+  auto session = Session::open(call, code);
+  if (!session) return code;
+  const auto info = session->client().info();
+  if (!info) return session->fail("ask the server about itself", info.failure());
+  if (session->format() == Format::json) {
+    session->print_json(*info);
+  } else if (session->format() == Format::name) {
+    call.console.out << harmless(info->version()) << "\n";
+  } else {
+    facts_of(*info, session->now_unix_ms()).print(call.console.out, session->look());
+  }
+  return kOk;
+}
+
+constexpr Command listing_command(std::string_view name, std::string_view summary,
+                                  std::string_view usage, int (*run)(const Call&),
+                                  std::span<const Positional> positional,
+                                  std::span<const std::string_view> examples) {
+  return {.name = name,
+          .group = Group::cluster,
+          .summary = summary,
+          .usage = usage,
+          .run = run,
+          .reach = Reach::server,
+          .positional = positional,
+          .examples = examples};
+}
+
+constexpr std::array kCommands = {
+    listing_command("queues", "show the queues: what is ready, waits and runs", "[QUEUE] [OPTIONS]",
+                    run_queues, kQueue, kQueuesExamples),
+    listing_command("gpus", "show the GPUs: VRAM, utilisation, temperature, what runs",
+                    "[GPU] [OPTIONS]", run_gpus, kGpu, kGpusExamples),
+    listing_command("models", "show the models: size, where they are, how often loaded",
+                    "[MODEL] [OPTIONS]", run_models, kModel, kModelsExamples),
+    listing_command("tenants", "show the tenants: their work and their GPU time",
+                    "[TENANT] [OPTIONS]", run_tenants, kTenant, kTenantsExamples),
+    Command{.name = "usage",
+            .group = Group::cluster,
+            .summary = "show who used how much, day by day",
+            .usage = "[OPTIONS]",
+            .run = run_usage,
+            .reach = Reach::server,
+            .flags = kUsageFlags,
+            .examples = kUsageExamples},
+    listing_command("info", "show the server: version, age, size, place", "[OPTIONS]", run_info, {},
+                    kInfoExamples),
+};
+
+}  // namespace
+
+std::span<const Command> cluster_commands() { return kCommands; }
+
+}  // namespace berth::cli

@@ -1,0 +1,181 @@
+// berth put tenant, queue, model: one thing of the configuration, changed by the API.
+//
+// The flags are the fields of the messages, spelled with dashes and without their unit; a value is
+// read as the field's kind and unit say. So the messages alone know the list of fields.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "cli/values.h"
+
+namespace berth::cli {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr std::array kTenantFlags = {
+    Flag{"--weight", "NUMBER", "its share against the others'"},
+    Flag{"--max-queue-size", "N", "live tasks it may have"},
+    Flag{"--token-bucket-size", "N", "tokens it may save up"},
+    Flag{"--token-refill-rate", "N", "tokens it gets each second"},
+    Flag{"--daily-token-limit", "N", "tokens it may spend each day"},
+    Flag{"--guaranteed-gpus", "NUMBER", "GPUs it always gets"},
+    Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
+    Flag{"--isolated", "true|false", "whether its batches share no GPU with others'"},
+    Flag{"--tier", "0|1|2|3", "the best its tasks may have, and their default"},
+};
+constexpr std::array kQueueFlags = {
+    Flag{"--model", "MODEL", "that its batches need"},
+    Flag{"--max-batch-size", "N", "tasks in a batch"},
+    Flag{"--max-batch-wait", "DURATION", "how long a batch may fill"},
+    Flag{"--adaptive", "true|false", "whether the wait follows the arrivals"},
+    Flag{"--refuse-late", "true|false", "whether work that would start too late is refused"},
+    Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
+    Flag{"--min-gpus", "NUMBER", "GPUs that are kept for it"},
+    Flag{"--batch-base", "DURATION", "what a batch takes, however small"},
+    Flag{"--batch-per-task", "DURATION", "what each task adds"},
+};
+constexpr std::array kModelFlags = {
+    Flag{"--weights", "SIZE", "VRAM of the weights"},
+    Flag{"--vram-per-task", "SIZE", "VRAM of each task beside them"},
+    Flag{"--load-time", "DURATION", "how long a load takes"},
+    Flag{"--keep-alive", "DURATION", "how long an idle model stays while no work waits for it"},
+};
+constexpr std::array kName = {Positional{"NAME", "made if it is not there"}};
+
+constexpr std::array<std::string_view, 1> kTenantExamples = {
+    "berth put tenant research --weight 2 --max-gpus 8"};
+constexpr std::array<std::string_view, 1> kQueueExamples = {
+    "berth put queue llm --model llama --max-batch-size 16 --max-batch-wait 50ms"};
+constexpr std::array<std::string_view, 1> kModelExamples = {
+    "berth put model llama --weights 16GB --vram-per-task 512MB --load-time 20s"};
+
+// "--max-batch-wait" -> max_batch_wait_ms of the message.
+const FieldDescriptor* field_of(const google::protobuf::Descriptor& message,
+                                std::string_view flag) {
+  std::string name(flag.substr(2));
+  std::ranges::replace(name, '-', '_');
+  for (const char* unit : {"", "_ms", "_mb"}) {
+    if (const FieldDescriptor* field = message.FindFieldByName(name + unit)) return field;
+  }
+  return nullptr;
+}
+
+void note_unless(bool fits, std::string_view flag, const char* wanted, Values& values) {
+  if (!fits)
+    values.note(std::string(flag) + ": expected " + wanted + ", found \"" + values.text(flag) +
+                "\"");
+}
+
+void read_field(google::protobuf::Message& config, const FieldDescriptor& field,
+                std::string_view flag, Values& values) {
+  const google::protobuf::Reflection& reflection = *config.GetReflection();
+  const std::string text = values.text(flag);
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      reflection.SetString(&config, &field, text);
+      break;
+    case FieldDescriptor::CPPTYPE_BOOL:
+      note_unless(text == "true" || text == "false", flag, "true or false", values);
+      reflection.SetBool(&config, &field, text == "true");
+      break;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      reflection.SetUInt32(
+          &config, &field,
+          static_cast<std::uint32_t>(values.integer(flag, 0, UINT32_MAX).value_or(0)));
+      break;
+    case FieldDescriptor::CPPTYPE_INT64: {
+      const std::string& name = field.name();
+      const auto number = name.ends_with("_ms")   ? values.duration_ms(flag)
+                          : name.ends_with("_mb") ? values.vram_mb(flag)
+                                                  : values.integer(flag, 0, INT64_MAX);
+      reflection.SetInt64(&config, &field, number.value_or(0));
+      break;
+    }
+    default: {
+      ASSERT(field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE);
+      double number = 0;
+      const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+      const bool whole = read.ec == std::errc() && read.ptr == text.data() + text.size();
+      note_unless(whole && number >= 0 && number <= 1e9, flag, "a number from 0 up", values);
+      reflection.SetDouble(&config, &field, number);
+    }
+  }
+}
+
+template <class Request>
+int put(const Call& call, const std::string& kind, const auto& send) {
+  Values values(call);
+  Request request;
+  request.set_name(call.args.positional().front());
+  bool any = false;
+  for (const Flag& flag : call.command.flags) {
+    if (!values.has(flag.name)) continue;
+    any = true;
+    const FieldDescriptor* field = field_of(*request.config().GetDescriptor(), flag.name);
+    ASSERT(field != nullptr);
+    read_field(*request.mutable_config(), *field, flag.name, values);
+  }
+  if (!any)
+    values.note("expected at least one field to set, such as " +
+                std::string(call.command.flags.front().name));
+  if (!values.ok()) return values.refuse();
+  int code = kOk;
+  auto session = Session::open(call, code);
+  if (!session) return code;
+  const auto answer = send(session->client(), request);
+  if (!answer) return session->fail("put " + kind + " " + request.name(), answer.failure());
+  if (session->format() == Format::json) session->print_json(*answer);
+  session->say(kind + " " + request.name() + (answer->created() ? " made" : " changed") +
+               "; next: berth " + kind + "s " + request.name());
+  return kOk;
+}
+
+int run_put_tenant(const Call& call) {
+  return put<v1::PutTenantRequest>(call, "tenant", [](client::Client& client, const auto& request) {
+    return client.put_tenant(request);
+  });
+}
+
+int run_put_queue(const Call& call) {
+  return put<v1::PutQueueRequest>(call, "queue", [](client::Client& client, const auto& request) {
+    return client.put_queue(request);
+  });
+}
+
+int run_put_model(const Call& call) {
+  return put<v1::PutModelRequest>(call, "model", [](client::Client& client, const auto& request) {
+    return client.put_model(request);
+  });
+}
+
+constexpr Command command(std::string_view name, std::string_view summary, int (*run)(const Call&),
+                          std::span<const Flag> flags, std::span<const std::string_view> examples) {
+  return {.name = name,
+          .group = Group::administration,
+          .summary = summary,
+          .usage = "NAME [OPTIONS]",
+          .run = run,
+          .reach = Reach::server,
+          .flags = flags,
+          .positional = kName,
+          .description = "A field that is not given keeps its value, or its default for a new one.",
+          .examples = examples};
+}
+
+constexpr std::array kCommands = {
+    command("put tenant", "make a tenant, or change its limits", run_put_tenant, kTenantFlags,
+            kTenantExamples),
+    command("put queue", "make a queue, or change how it batches", run_put_queue, kQueueFlags,
+            kQueueExamples),
+    command("put model", "make a model, or change its size and times", run_put_model, kModelFlags,
+            kModelExamples),
+};
+
+}  // namespace
+
+std::span<const Command> put_commands() { return kCommands; }
+
+}  // namespace berth::cli

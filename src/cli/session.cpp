@@ -1,0 +1,176 @@
+// See session.h.
+#include "cli/session.h"
+
+#include <algorithm>
+#include <array>
+
+#include <google/protobuf/util/json_util.h>
+
+#include "cli/text.h"
+#include "cli/values.h"
+#include "config/diagnostics.h"
+
+namespace berth::cli {
+namespace {
+
+constexpr std::array<std::string_view, 4> kFormats = {"table", "wide", "json", "name"};
+
+std::optional<Format> read_format(Values& values) {
+  const std::string given = values.has("-o") ? values.text("-o") : "table";
+  const auto found = std::ranges::find(kFormats, given);
+  if (found != kFormats.end()) return static_cast<Format>(found - kFormats.begin());
+  const std::vector<std::string> names(kFormats.begin(), kFormats.end());
+  values.note("-o: no format is named " + config::quoted(given) + config::suggestion(given, names));
+  return std::nullopt;
+}
+
+// The flag, or else the variable, or else the default.
+std::string setting(const Call& call, std::string_view flag, const std::string& variable,
+                    const std::string& otherwise = {}) {
+  if (const auto given = call.args.value(flag)) return *given;
+  const std::string from_environment = call.console.environment(variable);
+  return from_environment.empty() ? otherwise : from_environment;
+}
+
+}  // namespace
+
+std::optional<Session> Session::open(const Call& call, int& code) {
+  Values values(call);
+  const std::optional<Format> format = read_format(values);
+  const std::optional<std::int64_t> timeout = values.duration_ms("--timeout");
+  client::Endpoint endpoint;
+  endpoint.address = setting(call, "--server", "BERTH_SERVER", endpoint.address);
+  endpoint.token = setting(call, "--token", "BERTH_TOKEN");
+  endpoint.ca_file = setting(call, "--ca", "BERTH_CA");
+  if (!values.ok()) {
+    code = values.refuse();
+    return std::nullopt;
+  }
+  client::Limits limits;
+  if (timeout) limits.deadline = std::chrono::milliseconds(*timeout);
+  if (call.console.catch_interrupts) {
+    const std::atomic<bool>& flag = call.console.catch_interrupts();
+    limits.stop = [&flag] { return flag.load(); };
+  }
+  const client::Stop stop = limits.stop;
+  Result<client::Client> client = client::Client::connect(endpoint, std::move(limits));
+  if (!client) {
+    code = complain(call.console, client.error().message + "; see --ca", kBadInput);
+    return std::nullopt;
+  }
+  Session session(call, std::move(*client));
+  session.stop_ = stop;
+  session.server_ = endpoint.address;
+  session.format_ = *format;
+  if (timeout) session.timeout_ = std::chrono::milliseconds(*timeout);
+  const Console& console = call.console;
+  session.look_.wide = *format == Format::wide;
+  session.look_.headers = !call.args.has("--no-headers");
+  session.look_.colours = console.out_is_terminal && console.environment("NO_COLOR").empty() &&
+                          console.environment("TERM") != "dumb";
+  return session;
+}
+
+client::Clock::time_point Session::patience() const {
+  return timeout_ ? client::Clock::now() + *timeout_ : client::Clock::time_point::max();
+}
+
+int Session::show(const google::protobuf::Message& answer, const Listing& listing) const {
+  if (format_ == Format::json) {
+    print_json(answer);
+  } else if (format_ == Format::name) {
+    listing.print_names(console().out);
+  } else {
+    listing.print(console().out, look_);
+  }
+  return kOk;
+}
+
+void Session::print_json(const google::protobuf::Message& message, bool one_line) const {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = !one_line;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
+  ASSERT(status.ok());
+  console().out << text << (one_line ? "\n" : "");
+}
+
+std::string Session::nearest(const client::Failure& failure) {
+  const auto queue = args().value("--queue");
+  if (failure.code != grpc::StatusCode::NOT_FOUND || !queue || failure.reason != "unknown_queue")
+    return {};
+  if (failure.message.find("did you mean") != std::string::npos) return {};
+  const auto known = client_.queues({});
+  if (!known) return {};
+  std::vector<std::string> names;
+  for (const v1::QueueStatus& status : known->queues())
+    names.push_back(status.name());
+  return config::suggestion(*queue, names);
+}
+
+int Session::fail(const std::string& what, const client::Failure& failure) {
+  if (failure.code == grpc::StatusCode::CANCELLED && interrupted()) {
+    say("berth: interrupted");
+    return kDetached;
+  }
+  const bool nobody_there = failure.code == grpc::StatusCode::UNAVAILABLE &&
+                            failure.message.starts_with("failed to connect");
+  std::string text = "cannot " + what + ": ";
+  text += nobody_there ? "no server answers at " + server_ : harmless(failure.message);
+  text += nearest(failure);
+  for (const client::FieldProblem& problem : failure.fields) {
+    const std::string line = problem.field + ": " + problem.description;
+    if (line != failure.message) text += "\n  " + harmless(line);
+  }
+  const std::string advice = advice_for(failure, server_);
+  if (!advice.empty()) text += "\n" + advice;
+  return complain(console(), text, exit_code_of(failure.code));
+}
+
+int exit_code_of(grpc::StatusCode code) {
+  switch (code) {
+    case grpc::StatusCode::OK:
+      return kOk;
+    case grpc::StatusCode::INVALID_ARGUMENT:
+      return kBadInput;
+    case grpc::StatusCode::NOT_FOUND:
+      return kNotFound;
+    case grpc::StatusCode::PERMISSION_DENIED:
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return kDenied;
+    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return kUnavailable;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return kTimedOut;
+    case grpc::StatusCode::ALREADY_EXISTS:
+    case grpc::StatusCode::FAILED_PRECONDITION:
+    case grpc::StatusCode::ABORTED:
+      return kConflict;
+    default:
+      return kFailed;
+  }
+}
+
+std::string advice_for(const client::Failure& failure, const std::string& server) {
+  if (failure.retry_after) return "Try again in " + time_text(failure.retry_after->count()) + ".";
+  switch (failure.code) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return "Start a server with 'berth serve', or name another with --server or BERTH_SERVER.";
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return "Give it longer with --timeout.";
+    case grpc::StatusCode::UNAUTHENTICATED:
+      return "Give a token with --token or BERTH_TOKEN; an administrator makes one with "
+             "'berth token create'.";
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return "The server at " + server +
+             " may be older than this berth: compare 'berth info' "
+             "with 'berth --version'.";
+    default:
+      return {};
+  }
+}
+
+}  // namespace berth::cli

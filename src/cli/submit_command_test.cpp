@@ -1,0 +1,329 @@
+// berth submit against a canned server: what is sent, what is printed, how it ends.
+#include <cstdio>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "cli/testing/shell.h"
+
+namespace berth::cli {
+namespace {
+
+using client::testing::detailed;
+using client::testing::Reply;
+using testing::kNow;
+using testing::Ran;
+using testing::ServedShell;
+
+v1::TaskStatus task_in(v1::TaskState state) {
+  v1::TaskStatus task;
+  task.set_task_id("t1");
+  task.set_user_id("default");
+  task.set_state(state);
+  task.set_attempts(state >= v1::RUNNING ? 1 : 0);
+  return task;
+}
+
+v1::LogChunk chunk(const std::string& text, v1::LogChunk::Stream stream = v1::LogChunk::STDOUT) {
+  v1::LogChunk result;
+  result.set_stream(stream);
+  result.set_data(text);
+  return result;
+}
+
+class Submit : public ::testing::Test, protected ServedShell {
+ protected:
+  Submit() {
+    v1::SubmitTaskResponse response;
+    response.set_task_id("t1");
+    response.set_task_no(7);
+    server.answer("SubmitTask", response);
+    server.hang("TaskEvents");
+  }
+  v1::TaskSpec sent() { return server.request<v1::SubmitTaskRequest>("SubmitTask").task(); }
+};
+
+TEST_F(Submit, PrintsTheIdAndSaysWhatToDoNext) {
+  const Ran ran = run({"submit", "--queue", "llm", "--vram", "8GB", "--", "echo", "--help"});
+  EXPECT_EQ(ran.code, kOk) << ran.err;
+  EXPECT_EQ(ran.out, "t1\n");
+  EXPECT_EQ(ran.err, "next: berth status t1\n");
+  EXPECT_EQ(sent().task_type(), "llm");
+  EXPECT_EQ(sent().gpu_memory_mb(), 8192);
+  EXPECT_EQ(sent().command().argv_size(), 2);
+  EXPECT_EQ(sent().command().argv(1), "--help");
+  EXPECT_EQ(server.request<v1::SubmitTaskRequest>("SubmitTask").request_id().size(), 36U);
+  EXPECT_FALSE(sent().has_tier());
+  EXPECT_FALSE(sent().has_retry());
+}
+
+TEST_F(Submit, EveryFlagReachesTheServer) {
+  const Ran ran = run({"submit",
+                       "--queue",
+                       "q",
+                       "--tenant",
+                       "a",
+                       "--gpus",
+                       "2",
+                       "--share",
+                       "0.5",
+                       "--priority",
+                       "-3",
+                       "--tier",
+                       "0",
+                       "--depends-on",
+                       "x",
+                       "--depends-on",
+                       "signal:s",
+                       "--run-after-failure",
+                       "--group",
+                       "g",
+                       "--label",
+                       "k=v",
+                       "--env",
+                       "E=1",
+                       "--workdir",
+                       "/w",
+                       "--id",
+                       "mine",
+                       "--request-id",
+                       "r",
+                       "--expected-run",
+                       "1s",
+                       "--run-limit",
+                       "2s",
+                       "--tolerated-wait",
+                       "3s",
+                       "--not-before",
+                       "+4s",
+                       "--deadline",
+                       "1970-01-01T00:00:05Z",
+                       "--attempts",
+                       "6",
+                       "--backoff",
+                       "7s",
+                       "--retry-on",
+                       "crash,out_of_memory",
+                       "--at-most-once",
+                       "--stop-signal",
+                       "INT",
+                       "--stop-grace",
+                       "8s",
+                       "--result-ttl",
+                       "9s",
+                       "--tokens",
+                       "10",
+                       "--held",
+                       "--",
+                       "c"});
+  ASSERT_EQ(ran.code, kOk) << ran.err;
+  EXPECT_EQ(ran.err, "next: berth status t1 --tenant a\n");
+  const v1::TaskSpec spec = sent();
+  EXPECT_EQ(server.request<v1::SubmitTaskRequest>("SubmitTask").request_id(), "r");
+  EXPECT_EQ(spec.user_id(), "a");
+  EXPECT_EQ(spec.gpus(), 2U);
+  EXPECT_EQ(spec.share_milli(), 500U);
+  EXPECT_EQ(spec.priority(), -3);
+  EXPECT_TRUE(spec.has_tier());
+  EXPECT_EQ(spec.depends_on(1), "signal:s");
+  EXPECT_TRUE(spec.run_after_failure());
+  EXPECT_EQ(spec.group(), "g");
+  EXPECT_EQ(spec.labels().at("k"), "v");
+  EXPECT_EQ(spec.env().at("E"), "1");
+  EXPECT_EQ(spec.workdir(), "/w");
+  EXPECT_EQ(spec.task_id(), "mine");
+  EXPECT_EQ(spec.expected_run_ms(), 1000);
+  EXPECT_EQ(spec.run_limit_ms(), 2000);
+  EXPECT_EQ(spec.tolerated_wait_ms(), 3000);
+  EXPECT_EQ(spec.not_before_unix_ms(), kNow + 4000);
+  EXPECT_EQ(spec.deadline_unix_ms(), 5000);
+  EXPECT_EQ(spec.retry().attempts(), 6U);
+  EXPECT_EQ(spec.retry().backoff_ms(), 7000);
+  EXPECT_EQ(spec.retry().on(0), v1::CRASH);
+  EXPECT_EQ(spec.retry().on(1), v1::OUT_OF_MEMORY);
+  EXPECT_EQ(spec.start(), v1::AT_MOST_ONCE);
+  EXPECT_EQ(spec.stop_signal(), "INT");
+  EXPECT_EQ(spec.stop_grace_ms(), 8000);
+  EXPECT_EQ(spec.result_ttl_ms(), 9000);
+  EXPECT_EQ(spec.tokens(), 10U);
+  EXPECT_TRUE(spec.held());
+}
+
+TEST_F(Submit, AllThatIsWrongIsSaidAtOnceAndNothingIsSent) {
+  const Ran ran = run({"submit", "--vram", "8", "--tier", "4", "--retry-on", "crsh", "--label", "x",
+                       "echo", "--payload", "p"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.err,
+            "berth submit: expected --queue QUEUE; 'berth queues' lists them\n"
+            "berth submit: --label: expected KEY=VALUE, found \"x\"\n"
+            "berth submit: --vram: expected a size such as 8GB or 512MB, found \"8\"\n"
+            "berth submit: --tier: expected an integer from 0 to 3, found \"4\"\n"
+            "berth submit: --retry-on: no failure is named \"crsh\"; did you mean \"crash\"?\n"
+            "berth submit: unexpected argument \"echo\"; the command stands behind --\n"
+            "Try 'berth submit --help'.\n");
+  EXPECT_EQ(server.calls("SubmitTask"), 0U);
+  EXPECT_NE(run({"submit", "--queue", "q", "--payload", "p", "--", "c"})
+                .err.find("give a command or --payload, not both"),
+            std::string::npos);
+}
+
+TEST_F(Submit, APayloadIsTextOrAFile) {
+  ASSERT_EQ(run({"submit", "--queue", "q", "--payload", "{}"}).code, kOk);
+  EXPECT_EQ(sent().payload(), "{}");
+  EXPECT_FALSE(sent().has_command());
+  const std::string path = ::testing::TempDir() + "berth_payload.bin";
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  std::fwrite("a\0b", 1, 3, file);
+  std::fclose(file);
+  ASSERT_EQ(run({"submit", "--queue", "q", "--payload", "@" + path}).code, kOk);
+  EXPECT_EQ(sent().payload(), std::string("a\0b", 3));
+  std::remove(path.c_str());
+  EXPECT_EQ(run({"submit", "--queue", "q", "--payload", "@" + path}).code, kBadInput);
+}
+
+TEST_F(Submit, JsonIsTheAnswer) {
+  const Ran ran = run({"submit", "--queue", "q", "-o", "json", "--", "c"});
+  EXPECT_EQ(ran.out, "{\n \"task_id\": \"t1\",\n \"task_no\": \"7\",\n \"duplicate\": false\n}\n");
+}
+
+TEST_F(Submit, ARefusalNamesEachFieldAndAMisspelledQueueIsAnsweredWithTheNearest) {
+  server.fail("SubmitTask",
+              detailed(grpc::StatusCode::INVALID_ARGUMENT, "the task is not valid", "bad_spec",
+                       {{"task.gpus", "at most 8"}, {"task.env", "no \x1b"}}));
+  Ran ran = run({"submit", "--queue", "q", "--", "c"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.err,
+            "berth: error: cannot submit the task: the task is not valid\n"
+            "  task.gpus: at most 8\n"
+            "  task.env: no \\x1b\n");
+  server.fail("SubmitTask",
+              detailed(grpc::StatusCode::NOT_FOUND, "no queue is named \"lmm\"", "unknown_queue"));
+  v1::GetQueueStatusResponse queues;
+  queues.add_queues()->set_name("llm");
+  queues.add_queues()->set_name("diffusion");
+  server.answer("GetQueueStatus", queues);
+  ran = run({"submit", "--queue", "lmm", "--", "c"});
+  EXPECT_EQ(ran.code, kNotFound);
+  EXPECT_EQ(ran.err,
+            "berth: error: cannot submit the task: no queue is named \"lmm\"; did you mean "
+            "\"llm\"?\n");
+}
+
+TEST_F(Submit, WaitPrintsTheOutputAndEndsAsTheTask) {
+  server.answer("GetTaskStatus", task_in(v1::COMPLETED));
+  server.stream("GetTaskLogs",
+                std::vector{chunk("hi\n"), chunk("oops\n", v1::LogChunk::STDERR), chunk("you\n")});
+  Ran ran = run({"submit", "--queue", "q", "--wait", "--", "c"});
+  EXPECT_EQ(ran.code, kOk);
+  EXPECT_EQ(ran.out, "hi\nyou\n");
+  EXPECT_EQ(ran.err, "submitted t1\noops\n");
+  EXPECT_EQ(server.request<v1::GetTaskLogsRequest>("GetTaskLogs").attempt(), 1U);
+
+  v1::TaskStatus failed = task_in(v1::FAILED);
+  failed.mutable_reason()->set_message("failed and has no attempt left: exit status 3");
+  server.answer("GetTaskStatus", failed);
+  ran = run({"submit", "--queue", "q", "--wait", "--", "c"});
+  EXPECT_EQ(ran.code, kFailed);
+  EXPECT_EQ(ran.out, "hi\nyou\n");
+  EXPECT_NE(ran.err.find("berth: error: task t1 failed: failed and has no attempt left: exit "
+                         "status 3\nnext: berth status t1\n"),
+            std::string::npos)
+      << ran.err;
+}
+
+TEST_F(Submit, WaitPrintsTheResultOfAPayload) {
+  v1::TaskStatus done = task_in(v1::COMPLETED);
+  done.mutable_result()->set_result("{\"text\": \"hi\"}");
+  server.answer("GetTaskStatus", done);
+  EXPECT_EQ(run({"submit", "--queue", "q", "--wait", "--payload", "p"}).out,
+            "{\"text\": \"hi\"}\n");
+}
+
+TEST_F(Submit, WaitWithJsonIsOneDocument) {
+  server.answer("GetTaskStatus", task_in(v1::COMPLETED));
+  const Ran ran = run({"submit", "--queue", "q", "--wait", "-o", "json", "--", "c"});
+  EXPECT_EQ(ran.code, kOk);
+  EXPECT_TRUE(ran.out.starts_with("{\n \"task_id\": \"t1\",")) << ran.out;
+  EXPECT_NE(ran.out.find("\"state\": \"COMPLETED\""), std::string::npos);
+}
+
+TEST_F(Submit, AnEventWakesTheWaiter) {
+  std::atomic<int> asked = 0;
+  server.on("GetTaskStatus", [&](const std::string&) {
+    const auto state = ++asked == 1 ? v1::PENDING : v1::COMPLETED;
+    return Reply{{task_in(state).SerializeAsString()}, {}};
+  });
+  server.stream("TaskEvents", std::vector<v1::TaskEvent>(1), Reply::Then::stay_open);
+  EXPECT_EQ(run({"submit", "--queue", "q", "--wait", "--payload", "p"}).code, kOk);
+  EXPECT_EQ(asked, 2);
+  const auto request = server.request<v1::TaskEventsRequest>("TaskEvents");
+  EXPECT_EQ(request.filter().task_ids(0), "t1");
+  EXPECT_TRUE(request.follow());
+}
+
+TEST_F(Submit, AServerThatIsAwayForAMomentIsWaitedFor) {
+  std::atomic<int> asked = 0;
+  server.on("GetTaskStatus", [&](const std::string&) {
+    if (++asked < 6) return Reply{{}, grpc::Status(grpc::StatusCode::UNAVAILABLE, "restart")};
+    return Reply{{task_in(v1::COMPLETED).SerializeAsString()}, {}};
+  });
+  const Ran ran = run({"submit", "--queue", "q", "--wait", "--payload", "p"});
+  EXPECT_EQ(ran.code, kOk);
+  EXPECT_EQ(ran.err, "submitted t1\nthe server is away; waiting for it\n");
+}
+
+TEST_F(Submit, ATimeoutEndsTheWaitNotTheTask) {
+  server.answer("GetTaskStatus", task_in(v1::PENDING));
+  const Ran ran = run({"submit", "--queue", "q", "--wait", "--timeout", "100ms", "--", "c"});
+  EXPECT_EQ(ran.code, kTimedOut);
+  EXPECT_NE(ran.err.find("task t1 took longer than --timeout; it goes on\nnext: berth status t1\n"),
+            std::string::npos)
+      << ran.err;
+}
+
+TEST_F(Submit, CtrlCDetachesAndSaysHowToLookAgain) {
+  server.on("GetTaskStatus", [&](const std::string&) {
+    interrupted = true;  // the key is pressed while it waits
+    return Reply{{task_in(v1::PENDING).SerializeAsString()}, {}};
+  });
+  for (const char* flag : {"--wait", "--follow"}) {
+    interrupted = false;
+    const Ran ran = run({"submit", "--queue", "q", "--tenant", "a", flag, "--", "c"});
+    EXPECT_EQ(ran.code, kDetached);
+    EXPECT_EQ(ran.err,
+              "submitted t1 --tenant a\n\ndetached; the task goes on. See it again:\n"
+              "  berth status t1 --tenant a\n  berth logs t1 --tenant a --follow\n"
+              "or end it: berth cancel t1 --tenant a\n");
+  }
+}
+
+TEST_F(Submit, FollowShowsEachAttemptOnceAndGoesOnAfterABreak) {
+  std::atomic<int> asked = 0;
+  server.on("GetTaskStatus", [&](const std::string&) {
+    v1::TaskStatus task = task_in(v1::RUNNING);
+    const int number = ++asked;
+    if (number >= 2) task.set_attempts(2);
+    if (number >= 3) task.set_state(v1::COMPLETED);
+    return Reply{{task.SerializeAsString()}, {}};
+  });
+  std::atomic<int> streams = 0;
+  server.on("GetTaskLogs", [&](const std::string& bytes) {
+    v1::GetTaskLogsRequest request;
+    request.ParseFromString(bytes);
+    EXPECT_TRUE(request.follow());
+    if (request.attempt() == 2) return Reply{{chunk("second\n").SerializeAsString()}, {}};
+    Reply reply{{chunk("first ").SerializeAsString()}, {}};
+    if (++streams == 1) {
+      reply.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "restart");
+    } else {
+      reply.messages.push_back(chunk("try\n").SerializeAsString());
+    }
+    return reply;
+  });
+  const Ran ran = run({"submit", "--queue", "q", "--follow", "--", "c"});
+  EXPECT_EQ(ran.code, kOk) << ran.err;
+  EXPECT_EQ(ran.out, "first try\nsecond\n");
+}
+
+}  // namespace
+}  // namespace berth::cli

@@ -1,0 +1,76 @@
+// See task_filter.h.
+#include "cli/task_filter.h"
+
+#include "cli/listing.h"
+#include "config/diagnostics.h"
+
+namespace berth::cli {
+namespace {
+
+std::optional<v1::TaskState> read_state(const std::string& name, Values& values) {
+  std::vector<std::string> names;
+  for (int number = v1::WAITING; number <= v1::EXPIRED; ++number) {
+    const auto state = static_cast<v1::TaskState>(number);
+    names.push_back(state_name(state));
+    if (names.back() == name) return state;
+  }
+  values.note("--state: no state is named " + config::quoted(name) +
+              config::suggestion(name, names));
+  return std::nullopt;
+}
+
+}  // namespace
+
+v1::TaskFilter read_filter(const Call& call, Values& values) {
+  v1::TaskFilter filter;
+  filter.set_user_id(values.text("--tenant"));
+  filter.set_task_type(values.text("--queue"));
+  filter.set_group(values.text("--group"));
+  for (const std::string& name : call.args.values("--state")) {
+    if (const auto state = read_state(name, values)) filter.add_states(*state);
+  }
+  for (auto& [key, value] : values.pairs("--label"))
+    (*filter.mutable_labels())[key] = value;
+  for (const std::string& id : call.args.values("--task"))
+    filter.add_task_ids(id);
+  return filter;
+}
+
+std::string tenant_words(const Call& call) {
+  const auto tenant = call.args.value("--tenant");
+  return tenant ? " --tenant " + *tenant : "";
+}
+
+std::string sentence_of(const v1::Reason& reason) {
+  std::string text = reason.message().empty() ? reason.code() : reason.message();
+  if (!reason.message().empty() || (reason.need() == 0 && reason.have() == 0)) return text;
+  const std::string unit = reason.unit().empty() ? "" : " " + reason.unit();
+  text += ": needs " + std::to_string(reason.need()) + unit + ", ";
+  text += reason.subject().empty() ? "there is " : reason.subject() + " has ";
+  return text + std::to_string(reason.have()) + unit;
+}
+
+std::string reason_text(const v1::TaskStatus& task) {
+  const std::string given = sentence_of(task.reason());
+  if (!given.empty()) return given;
+  switch (task.state()) {
+    case v1::WAITING:
+      return "waits for a dependency, a signal, an instant, or is held";
+    case v1::PENDING:
+      return task.has_position()
+                 ? "competes in its queue, position " + std::to_string(task.position())
+                 : "competes in its queue";
+    case v1::STARTING:
+      return "its start is not confirmed yet";
+    case v1::FAILED:
+      return task.result().message().empty() ? "failed" : task.result().message();
+    case v1::CANCELLED:
+      return "cancelled by request";
+    case v1::EXPIRED:
+      return "waited past its tolerated wait";
+    default:
+      return {};
+  }
+}
+
+}  // namespace berth::cli

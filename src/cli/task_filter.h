@@ -1,0 +1,30 @@
+// The flags that choose tasks, shared by the commands that list, watch and cancel them.
+#pragma once
+
+#include "berth/v1/scheduler.pb.h"
+#include "cli/arguments.h"
+#include "cli/values.h"
+
+namespace berth::cli {
+
+inline constexpr Flag kTenantFlag{"--tenant", "TENANT", "of this tenant (default: the token's)"};
+inline constexpr Flag kQueueFlag{"--queue", "QUEUE", "of this queue"};
+inline constexpr Flag kGroupFlag{"--group", "GROUP", "of this group"};
+inline constexpr Flag kStateFlag{
+    "--state", "waiting|pending|starting|running|completed|failed|cancelled|expired",
+    "in this state; may be given several times"};
+inline constexpr Flag kLabelFlag{"--label", "KEY=VALUE",
+                                 "with this label; may be given several times"};
+
+// The filter that the flags describe; what is wrong is noted in the values.
+v1::TaskFilter read_filter(const Call& call, Values& values);
+
+// " --tenant NAME" if the flag was given, for command lines shown to people.
+std::string tenant_words(const Call& call);
+
+// Why the task is not running, or why it did not complete; filled for all that does not run.
+std::string reason_text(const v1::TaskStatus& task);
+// One sentence with its numbers.
+std::string sentence_of(const v1::Reason& reason);
+
+}  // namespace berth::cli

@@ -1,0 +1,44 @@
+// ApiContext: what every handler needs: the service, threads, limits, and what main told.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/streams.h"
+#include "api/task_spec_reader.h"
+#include "api/workers.h"
+#include "base/result.h"
+#include "berth/v1/scheduler.pb.h"
+#include "service/service.h"
+
+namespace berth::api {
+
+// What the composition root knows and the service does not.
+struct MainHooks {
+  std::string version;
+  bool authentication = false;
+  bool simulated_gpus = false;
+  std::function<v1::GetConfigResponse()> config;
+  std::function<Result<std::vector<std::string>>(bool dry_run)> reload;
+  std::function<Result<v1::BackupResponse>(const std::string& path)> backup;
+  std::function<void(const std::string&)> log;
+};
+
+struct ApiContext {
+  ApiContext(service::Service& the_service, MainHooks the_hooks, std::size_t streams_max)
+      : service(the_service), hooks(std::move(the_hooks)), streams(streams_max), workers(2) {}
+
+  Time now() const { return service.options().clock(); }
+
+  service::Service& service;
+  MainHooks hooks;
+  SpecLimits limits;
+  std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
+  Streams streams;
+  std::atomic<bool> serving{true};
+  Workers workers;  // last: its jobs use the rest, so it ends first
+};
+
+}  // namespace berth::api

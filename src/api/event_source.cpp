@@ -1,0 +1,82 @@
+// See event_source.h.
+#include "api/event_source.h"
+
+#include <algorithm>
+
+namespace berth::api {
+namespace {
+
+constexpr std::size_t kPieceMax = 1'000;
+
+v1::TaskFilter without_states(v1::TaskFilter filter) {
+  filter.clear_states();
+  return filter;
+}
+
+}  // namespace
+
+EventSource::EventSource(ApiContext& context, const v1::TaskEventsRequest& request,
+                         const std::string& tenant)
+    : context_(context),
+      matcher_(without_states(request.filter()), tenant),
+      states_(request.filter().states().begin(), request.filter().states().end()),
+      follow_(request.follow()) {
+  const bool from_now = !request.from_start() && request.after_sequence() == 0;
+  after_ = from_now ? context_.service.feed().last() : request.after_sequence();
+}
+
+EventSource::~EventSource() {
+  if (subscription_ != 0) context_.service.feed().forget(subscription_);
+}
+
+void EventSource::wake_with(std::function<void()> wake) {
+  if (follow_) subscription_ = context_.service.feed().wake_on_news(std::move(wake));
+}
+
+Piece<v1::TaskEvent> EventSource::pull() {
+  service::Feed::Answer answer = context_.service.feed().read(after_, kPieceMax);
+  if (answer.too_old) {
+    Result<service::Feed::Answer> older = context_.service.read_journal(after_, kPieceMax);
+    if (!older.ok()) return out_of_range(answer.oldest);
+    if (older->too_old && after_ != 0) return out_of_range(older->oldest);
+    // From the start means from the oldest that is kept.
+    if (older->too_old) after_ = older->oldest;
+    answer = std::move(*older);
+    answer.last = std::max(answer.last, after_);
+    if (answer.last == after_ && answer.changes.empty() && answer.too_old) {
+      return {.more = true};
+    }
+  }
+  Piece<v1::TaskEvent> piece;
+  piece.more = answer.last != after_ && !answer.changes.empty();
+  piece.ended = !follow_ && !piece.more;
+  context_.service.view().read([&](const service::Board& board) {
+    for (const service::TaskChange& change : answer.changes) {
+      const int state = state_message(change.state);
+      if (!states_.empty() && std::ranges::count(states_, state) == 0) continue;
+      if (!matcher_.matches(*change.card, board.names())) continue;
+      piece.messages.push_back(event_message(change, board));
+    }
+  });
+  for (std::size_t i = 0; i + 1 < piece.messages.size(); ++i) {
+    v1::TaskEvent& event = piece.messages[i];
+    if (event.sequence() == piece.messages[i + 1].sequence()) {
+      event.set_sequence(event.sequence() - 1);
+    }
+  }
+  after_ = answer.last;
+  return piece;
+}
+
+Piece<v1::TaskEvent> EventSource::out_of_range(std::uint64_t oldest) const {
+  Piece<v1::TaskEvent> piece{.ended = true};
+  piece.problem = Problem{.code = Code::out_of_range,
+                          .reason = "events_gone",
+                          .message = "events behind " + std::to_string(after_) +
+                                     " are no longer kept; the oldest that are come behind " +
+                                     std::to_string(oldest),
+                          .metadata = {{"oldest", std::to_string(oldest)}}};
+  return piece;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,37 @@
+// EventSource: the steps of tasks, from the feed; from the journal for a reader that fell behind or
+// resumes from long ago; OUT_OF_RANGE when even that no longer has them.
+//
+// Steps made by one decision share a number and are given together. All of them but the last carry
+// the number before, so a reader that breaks off between them and resumes gets them again.
+#pragma once
+
+#include <string>
+
+#include "api/context.h"
+#include "api/source.h"
+#include "api/task_status.h"
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+
+class EventSource : public Source<v1::TaskEvent> {
+ public:
+  // `tenant`: only its tasks; "": of all.
+  EventSource(ApiContext& context, const v1::TaskEventsRequest& request, const std::string& tenant);
+  ~EventSource() override;
+
+  void wake_with(std::function<void()> wake) override;
+  Piece<v1::TaskEvent> pull() override;
+
+ private:
+  Piece<v1::TaskEvent> out_of_range(std::uint64_t oldest) const;
+
+  ApiContext& context_;
+  const TaskMatcher matcher_;
+  const std::vector<int> states_;
+  const bool follow_;
+  std::uint64_t after_ = 0;  // everything up to here was given or left out
+  std::uint64_t subscription_ = 0;
+};
+
+}  // namespace berth::api

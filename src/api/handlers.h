@@ -1,0 +1,57 @@
+// Handlers: one function per method of the table, between the doors and the service. Rights beyond
+// the role, checks of fields, reads from view and history, commands to the sequencer. No gRPC and
+// no HTTP here.
+//
+// A reply is called exactly once: at once by the calling thread, or later by a worker, never by the
+// release thread. Reads take the view's lock in pieces of a bounded number of lines.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/caller.h"
+#include "api/context.h"
+#include "api/methods.h"
+#include "api/problem.h"
+#include "api/source.h"
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+
+class SubmitStream;
+
+class Handlers {
+ public:
+  explicit Handlers(ApiContext& context) : context_(context) {}
+
+#define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
+  void function(const Caller& caller, const v1::request& request, Reply<v1::response> reply);
+#define SERVER_STREAM(rpc, function, request, response, verb, path, also, role, summary) \
+  Answer<SourcePtr<v1::response>> function(const Caller& caller, const v1::request& request);
+#define BIDI(rpc, function, request, response, verb, path, also, role, summary) \
+  std::shared_ptr<SubmitStream> function(const Caller& caller);
+  BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
+#undef BIDI
+#undef SERVER_STREAM
+#undef UNARY
+
+  ApiContext& context() { return context_; }
+
+ private:
+  using Fail = std::function<void(Problem&&)>;
+  using Then = std::function<void(const service::ControlOutcome&)>;
+
+  // Sends a command; `then` gets its outcome on a worker if it was done, `fail` what went wrong.
+  void control(service::Control what, Fail fail, Then then);
+  template <class Response>
+  void control_and_answer(service::Control what, Reply<Response> reply);
+
+  struct Cancelling;
+  void cancel_next(std::shared_ptr<Cancelling> cancelling);
+  std::vector<TaskNo> collect(const Caller& caller, const v1::TaskFilter& filter);
+
+  ApiContext& context_;
+};
+
+}  // namespace berth::api

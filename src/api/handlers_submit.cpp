@@ -1,0 +1,121 @@
+// Submit: a task, a workflow. Streams of tasks are in submit_stream.h.
+#include "api/handlers.h"
+#include "api/outcomes.h"
+#include "api/submit_problem.h"
+#include "api/submit_stream.h"
+#include "journal/running_hash.h"
+
+namespace berth::api {
+namespace {
+
+using service::SubmitOutcome;
+
+constexpr std::size_t kWorkflowMax = 10'000;
+
+bool is_good(const SubmitOutcome& outcome) {
+  return outcome.kind == SubmitOutcome::Kind::accepted ||
+         outcome.kind == SubmitOutcome::Kind::duplicate;
+}
+
+std::string id_of(const service::TaskCard& card, TaskNo task) {
+  return card.id.empty() ? "t-" + std::to_string(task.value) : card.id;
+}
+
+std::uint64_t hash_of(const std::vector<std::uint64_t>& numbers) {
+  return journal::hash_bytes(std::as_bytes(std::span(numbers)));
+}
+
+// A workflow is the same again only as a whole: each task's digest covers all of them.
+void mix_digests(std::vector<service::NewTask>& tasks) {
+  std::vector<std::uint64_t> all;
+  for (const service::NewTask& task : tasks)
+    all.push_back(task.card->digest);
+  const std::uint64_t whole = hash_of(all);
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    tasks[i].card->digest = hash_of({whole, i});
+}
+
+}  // namespace
+
+void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& request,
+                           Reply<v1::SubmitTaskResponse> reply) {
+  auto read = read_submit(context_, caller, request, "task.");
+  if (auto* problem = std::get_if<Problem>(&read)) return reply(std::move(*problem));
+  service::SubmitCommand command;
+  command.tasks.push_back(std::move(std::get<service::NewTask>(read)));
+  const service::CardPtr card = command.tasks[0].card;
+  command.done = [this, card, tenant = command.tasks[0].tenant,
+                  reply](std::span<const SubmitOutcome> outcomes) {
+    context_.workers.post([this, card, tenant, reply, outcome = outcomes[0]] {
+      if (!is_good(outcome)) return reply(submit_problem(context_, outcome, *card, tenant));
+      v1::SubmitTaskResponse response;
+      response.set_task_id(id_of(*card, outcome.task));
+      response.set_task_no(outcome.task.value);
+      response.set_duplicate(outcome.kind == SubmitOutcome::Kind::duplicate);
+      reply(std::move(response));
+    });
+  };
+  if (!context_.service.offer(std::move(command))) reply(not_taken(context_));
+}
+
+void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowRequest& request,
+                               Reply<v1::SubmitWorkflowResponse> reply) {
+  const auto count = static_cast<std::size_t>(request.tasks_size());
+  if (count == 0) return reply(bad_field("tasks", "is empty"));
+  if (count > kWorkflowMax) {
+    return reply(bad_field("tasks", "there are " + std::to_string(count) + "; the limit is " +
+                                        std::to_string(kWorkflowMax)));
+  }
+  service::SubmitCommand command;
+  command.workflow = true;
+  std::vector<FieldFlaw> flaws;
+  for (int i = 0; i < request.tasks_size(); ++i) {
+    const std::string path = "tasks[" + std::to_string(i) + "].";
+    // The request's id names the whole; the first task carries it.
+    const std::string request_id = i == 0 ? request.request_id() : std::string();
+    auto read = read_spec(context_, caller, request.tasks(i), request_id, path);
+    if (auto* task = std::get_if<service::NewTask>(&read)) {
+      command.tasks.push_back(std::move(*task));
+      continue;
+    }
+    auto& problem = std::get<Problem>(read);
+    if (problem.fields.empty()) return reply(std::move(problem));
+    for (FieldFlaw& flaw : problem.fields)
+      flaws.push_back(std::move(flaw));
+  }
+  if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  for (std::size_t i = 1; i < command.tasks.size(); ++i) {
+    if (command.tasks[i].tenant != command.tasks[0].tenant) {
+      return reply(bad_field("tasks[" + std::to_string(i) + "].user_id",
+                             "the tasks of a workflow belong to one tenant"));
+    }
+  }
+  mix_digests(command.tasks);
+  command.tasks[0].card->workflow = !request.request_id().empty();
+  std::vector<service::CardPtr> cards;
+  for (const service::NewTask& task : command.tasks)
+    cards.push_back(task.card);
+  command.done = [this, cards = std::move(cards), tenant = command.tasks[0].tenant,
+                  reply](std::span<const SubmitOutcome> given) {
+    std::vector<SubmitOutcome> outcomes(given.begin(), given.end());
+    context_.workers.post([this, cards, tenant, reply, outcomes = std::move(outcomes)] {
+      v1::SubmitWorkflowResponse response;
+      for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        if (!is_good(outcomes[i])) {
+          return reply(submit_problem(context_, outcomes[i], *cards[i], tenant));
+        }
+        response.add_task_ids(id_of(*cards[i], outcomes[i].task));
+        response.add_task_nos(outcomes[i].task.value);
+        response.set_duplicate(outcomes[i].kind == SubmitOutcome::Kind::duplicate);
+      }
+      reply(std::move(response));
+    });
+  };
+  if (!context_.service.offer(std::move(command))) reply(not_taken(context_));
+}
+
+std::shared_ptr<SubmitStream> Handlers::submit_tasks(const Caller& caller) {
+  return std::make_shared<SubmitStream>(context_, caller);
+}
+
+}  // namespace berth::api

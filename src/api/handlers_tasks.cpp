@@ -1,0 +1,231 @@
+// Reads of tasks: status, list, explanation, events, output.
+#include <charconv>
+
+#include "api/ended_tasks.h"
+#include "api/event_source.h"
+#include "api/handlers.h"
+#include "api/log_source.h"
+#include "api/outcomes.h"
+#include "api/task_finder.h"
+#include "api/task_status.h"
+#include "journal/running_hash.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::int32_t kPageDefault = 50;
+constexpr std::int32_t kPageMax = 1000;
+constexpr std::size_t kVisitedMax = 20'000;
+
+bool waits(const v1::TaskStatus& status) {
+  return status.state() == v1::WAITING || status.state() == v1::PENDING;
+}
+
+// What the engine says of a task that has not started.
+void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
+                     const service::Board& board) {
+  if (!why.binding.empty()) *status.mutable_reason() = reason_message(why.binding.front(), board);
+  if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
+  if (why.expected_start) status.set_expected_start_unix_ms(unix_ms(*why.expected_start));
+}
+
+v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::Explanation& why,
+                                            const service::Board& board) {
+  v1::ExplainTaskResponse response;
+  add_explanation(status, why, board);
+  *response.mutable_status() = std::move(status);
+  for (const core::Reason& reason : why.binding)
+    *response.add_binding() = reason_message(reason, board);
+  response.set_ahead_in_flow(why.ahead_in_flow);
+  response.set_ahead_in_queue(why.ahead_in_queue);
+  if (why.holder) {
+    const auto& gpus = board.names().gpus();
+    if (why.holder->gpu.value < gpus.size()) {
+      response.set_holder_gpu(gpus[why.holder->gpu.value].name);
+    }
+    response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end));
+  }
+  if (why.expected_start) response.set_expected_start_unix_ms(unix_ms(*why.expected_start));
+  return response;
+}
+
+// ---- Pages ---------------------------------------------------------------------------------------
+
+// Where a page ended: among live tasks (upwards) or ended ones (downwards), for which question.
+struct Cursor {
+  bool ended = false;
+  std::uint64_t number = 0;
+  std::uint64_t question = 0;
+};
+
+std::uint64_t digest_of(const v1::ListTasksRequest& request) {
+  v1::ListTasksRequest question = request;
+  question.clear_page_token();
+  question.clear_page_size();
+  const std::string bytes = question.SerializeAsString();
+  return journal::hash_bytes(std::as_bytes(std::span(bytes)));
+}
+
+std::string token_of(const Cursor& cursor) {
+  return std::string(cursor.ended ? "e" : "l") + std::to_string(cursor.number) + "." +
+         std::to_string(cursor.question);
+}
+
+std::optional<Cursor> cursor_of(const std::string& token) {
+  if (token.empty() || (token[0] != 'l' && token[0] != 'e')) return std::nullopt;
+  Cursor cursor{.ended = token[0] == 'e'};
+  const char* end = token.data() + token.size();
+  const auto number = std::from_chars(token.data() + 1, end, cursor.number);
+  if (number.ec != std::errc{} || number.ptr == end || *number.ptr != '.') return std::nullopt;
+  const auto question = std::from_chars(number.ptr + 1, end, cursor.question);
+  if (question.ec != std::errc{} || question.ptr != end) return std::nullopt;
+  return cursor;
+}
+
+bool wants_live(const v1::TaskFilter& filter) {
+  if (filter.states().empty()) return true;
+  return std::ranges::any_of(filter.states(), [](int state) { return state < v1::COMPLETED; });
+}
+bool wants_ended(const v1::ListTasksRequest& request) {
+  if (request.ended()) return true;
+  return std::ranges::any_of(request.filter().states(),
+                             [](int state) { return state >= v1::COMPLETED; });
+}
+
+// The next live tasks from `first` on. Answers where to go on; 0: there are no more.
+std::uint64_t list_live(const ApiContext& context, const TaskMatcher& matcher, std::uint64_t first,
+                        std::size_t most, v1::ListTasksResponse& response) {
+  return context.service.view().read([&](const service::Board& board) {
+    std::uint64_t next = 0;
+    std::size_t visited = 0;
+    board.tasks().each_from(TaskNo{first}, [&](const service::TaskLine& line) {
+      if (static_cast<std::size_t>(response.tasks_size()) >= most || visited >= kVisitedMax) {
+        next = line.card->task.value;
+        return false;
+      }
+      ++visited;
+      if (matcher.matches(*line.card, line.state, board.names())) {
+        fill_status(*response.add_tasks(), line, false, board);
+      }
+      return true;
+    });
+    return next;
+  });
+}
+
+}  // namespace
+
+void Handlers::get_task_status(const Caller& caller, const v1::GetTaskStatusRequest& request,
+                               Reply<v1::TaskStatus> reply) {
+  auto found = find_task(context_, caller,
+                         {.task_id = request.task_id(),
+                          .user_id = request.user_id(),
+                          .with_spec = request.with_spec(),
+                          .with_history = request.with_history()});
+  if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
+  auto& task = std::get<FoundTask>(found);
+  const auto status = std::make_shared<v1::TaskStatus>(std::move(task.status));
+  if (!task.live || !waits(*status)) return reply(std::move(*status));
+  const auto as_it_is = [reply, status](Problem&&) { reply(std::move(*status)); };
+  control(service::ExplainTask{TaskNo{status->task_no()}}, as_it_is,
+          [this, reply, status](const service::ControlOutcome& outcome) {
+            if (outcome.explanation) {
+              context_.service.view().read([&](const service::Board& board) {
+                add_explanation(*status, *outcome.explanation, board);
+              });
+            }
+            reply(std::move(*status));
+          });
+}
+
+void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& request,
+                            Reply<v1::ExplainTaskResponse> reply) {
+  auto found = find_task(context_, caller,
+                         {.task_id = request.task_id(), .user_id = request.user_id()});
+  if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
+  auto& task = std::get<FoundTask>(found);
+  const auto status = std::make_shared<v1::TaskStatus>(std::move(task.status));
+  const auto answer_as_it_is = [reply, status] {
+    v1::ExplainTaskResponse response;
+    *response.mutable_status() = std::move(*status);
+    reply(std::move(response));
+  };
+  if (!task.live) return answer_as_it_is();
+  control(service::ExplainTask{TaskNo{status->task_no()}},
+          [reply](Problem&& problem) { reply(std::move(problem)); },
+          [this, reply, status, answer_as_it_is](const service::ControlOutcome& outcome) {
+            if (!outcome.explanation) return answer_as_it_is();
+            reply(context_.service.view().read([&](const service::Board& board) {
+              return explanation_message(std::move(*status), *outcome.explanation, board);
+            }));
+          });
+}
+
+void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& request,
+                          Reply<v1::ListTasksResponse> reply) {
+  if (request.page_size() < 0) return reply(bad_field("page_size", "must not be negative"));
+  auto tenant = tenant_in_filter(context_, caller, request.filter());
+  if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
+  const std::string& only = std::get<std::string>(tenant);
+  const std::size_t most = static_cast<std::size_t>(
+      std::min(request.page_size() == 0 ? kPageDefault : request.page_size(), kPageMax));
+  const std::uint64_t question = digest_of(request);
+  Cursor cursor{.ended = !wants_live(request.filter()), .question = question};
+  if (!request.page_token().empty()) {
+    const auto given = cursor_of(request.page_token());
+    if (!given || given->question != question) {
+      return reply(bad_field("page_token", "is not one of this question; ask for the first page"));
+    }
+    cursor = *given;
+  }
+  v1::ListTasksResponse response;
+  if (!cursor.ended) {
+    const TaskMatcher matcher(request.filter(), only);
+    const std::uint64_t next = list_live(context_, matcher, cursor.number, most, response);
+    if (next != 0) {
+      response.set_next_page_token(token_of({false, next, question}));
+      return reply(std::move(response));
+    }
+    cursor = {true, 0, question};
+  }
+  if (wants_ended(request)) {
+    const std::size_t room = most - static_cast<std::size_t>(response.tasks_size());
+    if (room == 0) {
+      response.set_next_page_token(token_of(cursor));
+      return reply(std::move(response));
+    }
+    EndedPage page = list_ended(context_, request.filter(), only, cursor.number, room);
+    for (v1::TaskStatus& status : page.tasks)
+      *response.add_tasks() = std::move(status);
+    if (page.next != 0) response.set_next_page_token(token_of({true, page.next, question}));
+  }
+  reply(std::move(response));
+}
+
+Answer<SourcePtr<v1::TaskEvent>> Handlers::task_events(const Caller& caller,
+                                                       const v1::TaskEventsRequest& request) {
+  auto tenant = tenant_in_filter(context_, caller, request.filter());
+  if (auto* problem = std::get_if<Problem>(&tenant)) return std::move(*problem);
+  return SourcePtr<v1::TaskEvent>(
+      std::make_shared<EventSource>(context_, request, std::get<std::string>(tenant)));
+}
+
+Answer<SourcePtr<v1::LogChunk>> Handlers::get_task_logs(const Caller& caller,
+                                                        const v1::GetTaskLogsRequest& request) {
+  if (request.stderr_only() && request.stdout_only()) {
+    return bad_field("stderr_only", "not together with stdout_only");
+  }
+  auto found = find_task(context_, caller,
+                         {.task_id = request.task_id(), .user_id = request.user_id()});
+  if (auto* problem = std::get_if<Problem>(&found)) return std::move(*problem);
+  const v1::TaskStatus& status = std::get<FoundTask>(found).status;
+  if (status.attempts() == 0 && !request.follow()) {
+    return Problem{.code = Code::failed_precondition,
+                   .reason = "not_started",
+                   .message = "task \"" + status.task_id() + "\" has not started: no output yet",
+                   .metadata = {{"subject", status.task_id()}}};
+  }
+  return SourcePtr<v1::LogChunk>(std::make_shared<LogSource>(context_, status, request));
+}
+
+}  // namespace berth::api

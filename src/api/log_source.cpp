@@ -1,0 +1,77 @@
+// See log_source.h.
+#include "api/log_source.h"
+
+#include <utility>
+
+namespace berth::api {
+namespace {
+
+constexpr std::size_t kBufferMax = 32U << 20;
+constexpr std::uint32_t kErrors = 2;  // LogData.stream
+
+}  // namespace
+
+LogSource::LogSource(ApiContext& context, const v1::TaskStatus& status,
+                     const v1::GetTaskLogsRequest& request)
+    : context_(context),
+      task_{status.task_no()},
+      request_(request),
+      attempt_(request.attempt() != 0 ? request.attempt() : status.attempts()) {}
+
+LogSource::~LogSource() {
+  if (log_ != 0) context_.service.close_log(log_);
+  const std::lock_guard lock(buffer_->mutex);
+  buffer_->closed = true;
+  buffer_->wake = nullptr;
+}
+
+void LogSource::wake_with(std::function<void()> wake) {
+  {
+    const std::lock_guard lock(buffer_->mutex);
+    buffer_->wake = std::move(wake);
+  }
+  log_ = context_.service.open_log(
+      task_, attempt_, request_.follow(),
+      [buffer = buffer_, out = !request_.stderr_only(),
+       err = !request_.stdout_only()](const v1::LogData& data) {
+        return take(*buffer, data, out, err);
+      });
+}
+
+bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err) {
+  const std::lock_guard lock(buffer.mutex);
+  if (buffer.closed || buffer.ended) return false;
+  const bool is_error = data.stream() == kErrors;
+  if ((is_error ? err : out) && (!data.data().empty() || data.truncated())) {
+    v1::LogChunk& chunk = buffer.chunks.emplace_back();
+    chunk.set_stream(is_error ? v1::LogChunk::STDERR : v1::LogChunk::STDOUT);
+    chunk.set_data(data.data());
+    chunk.set_truncated(data.truncated());
+    buffer.bytes += data.data().size();
+  }
+  if (!data.error().empty()) {
+    buffer.problem = Problem{
+        .code = Code::not_found, .reason = "no_output", .message = data.error()};
+  } else if (buffer.bytes > kBufferMax) {
+    buffer.problem = Problem{.code = Code::resource_exhausted,
+                             .reason = "slow_reader",
+                             .message = "output came faster than it was read; ask for it again"};
+  }
+  buffer.ended = data.end() || buffer.problem;
+  if (buffer.wake) buffer.wake();
+  return !buffer.ended;
+}
+
+Piece<v1::LogChunk> LogSource::pull() {
+  const std::lock_guard lock(buffer_->mutex);
+  Piece<v1::LogChunk> piece;
+  for (v1::LogChunk& chunk : buffer_->chunks)
+    piece.messages.push_back(std::move(chunk));
+  buffer_->chunks.clear();
+  buffer_->bytes = 0;
+  piece.ended = buffer_->ended;
+  piece.problem = std::exchange(buffer_->problem, std::nullopt);
+  return piece;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,46 @@
+// LogSource: the output of one attempt of a task, as its agent sends it. What the reader has not
+// taken yet is kept here up to a limit; past it the stream ends and says so, and the agent is never
+// kept waiting.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "api/context.h"
+#include "api/source.h"
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+
+class LogSource : public Source<v1::LogChunk> {
+ public:
+  LogSource(ApiContext& context, const v1::TaskStatus& status,
+            const v1::GetTaskLogsRequest& request);
+  ~LogSource() override;
+
+  void wake_with(std::function<void()> wake) override;
+  Piece<v1::LogChunk> pull() override;
+
+ private:
+  // Shared with the agent's thread, which may outlive the reader.
+  struct Buffer {
+    std::mutex mutex;
+    std::function<void()> wake;
+    std::deque<v1::LogChunk> chunks;
+    std::size_t bytes = 0;
+    bool ended = false;
+    bool closed = false;
+    std::optional<Problem> problem;
+  };
+  static bool take(Buffer& buffer, const v1::LogData& data, bool out, bool err);
+
+  ApiContext& context_;
+  const TaskNo task_;
+  const v1::GetTaskLogsRequest request_;
+  const std::uint32_t attempt_;
+  std::shared_ptr<Buffer> buffer_ = std::make_shared<Buffer>();
+  std::uint64_t log_ = 0;
+};
+
+}  // namespace berth::api

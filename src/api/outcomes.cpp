@@ -1,0 +1,162 @@
+// See outcomes.h.
+#include "api/outcomes.h"
+
+#include "config/diagnostics.h"
+#include "service/reason_text.h"
+
+namespace berth::api {
+namespace {
+
+template <class Entries>
+std::vector<std::string> names_in(const Entries& entries) {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const auto& entry : entries)
+    names.push_back(entry.name);
+  return names;
+}
+
+bool is_tenants_limit(core::ReasonCode code) {
+  using enum core::ReasonCode;
+  return code == tenant_queue_full || code == tokens_short || code == daily_tokens_spent;
+}
+
+std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+
+}  // namespace
+
+v1::Reason reason_message(const core::Reason& reason, const service::Board& board) {
+  v1::Reason message;
+  if (!reason) return message;
+  const service::ReasonWords words = service::words_of(reason, board);
+  message.set_code(words.code);
+  message.set_message(words.message);
+  message.set_need(reason.need);
+  message.set_have(reason.have);
+  message.set_unit(words.unit);
+  message.set_subject(words.subject);
+  message.set_never(words.never);
+  if (reason.at != Time::never()) message.set_retry_at_unix_ms(reason.at.ns / 1'000'000);
+  return message;
+}
+
+Code code_of(core::ReasonCode code) {
+  using enum core::ReasonCode;
+  switch (code) {
+    case unknown_tenant:
+    case unknown_queue:
+    case unknown_task:
+    case dependency_unknown:
+      return Code::not_found;
+    case bad_spec:
+    case dependency_cycle:
+      return Code::invalid_argument;
+    case bad_number:
+      return Code::internal;
+    case tenant_queue_full:
+    case cluster_queue_full:
+    case tokens_short:
+    case daily_tokens_spent:
+    case would_start_late:
+      return Code::resource_exhausted;
+    default:
+      return Code::failed_precondition;
+  }
+}
+
+Problem problem_of(const core::Reason& reason, const service::Board& board, Time now) {
+  const service::ReasonWords words = service::words_of(reason, board);
+  Problem problem{.code = code_of(reason.code), .reason = words.code, .message = words.message};
+  if (reason.need != 0 || reason.have != 0) {
+    problem.metadata["need"] = std::to_string(reason.need);
+    problem.metadata["have"] = std::to_string(reason.have);
+  }
+  if (!words.unit.empty()) problem.metadata["unit"] = words.unit;
+  if (!words.subject.empty()) problem.metadata["subject"] = words.subject;
+  if (problem.code == Code::resource_exhausted) {
+    const bool known = reason.at != Time::never() && reason.at > now;
+    problem.retry_after = known ? reason.at - now : seconds(1);
+  }
+  if (is_tenants_limit(reason.code)) problem.quota_subject = "tenant:" + words.subject;
+  return problem;
+}
+
+Problem problem_of(const service::SubmitOutcome& outcome, const std::string& tenant,
+                   const service::Board& board, Time now) {
+  using enum service::SubmitOutcome::Kind;
+  switch (outcome.kind) {
+    case conflict:
+      return {.code = Code::already_exists,
+              .reason = outcome.by_request_id ? "request_id_reused" : "task_exists",
+              .message = outcome.by_request_id
+                             ? "the request_id was used before, for other content"
+                             : "the task_id belongs to a task with other content"};
+    case unknown_queue:
+      return no_such("queue", outcome.what, names_in(board.names().queues()));
+    case unknown_tenant:
+      return no_such("tenant", tenant, {});
+    case unknown_dependency: {
+      Problem problem = no_such("task", outcome.what);
+      problem.reason = "dependency_unknown";
+      problem.message = "depends_on names " + quoted(outcome.what) + ", and tenant " +
+                        quoted(tenant) + " has no such task";
+      return problem;
+    }
+    case tier_denied:
+      return {.code = Code::permission_denied,
+              .reason = "tier_denied",
+              .message = "tier " + std::to_string(outcome.reason.need) + " is not open to tenant " +
+                         quoted(tenant) + "; its best is " + std::to_string(outcome.reason.have),
+              .metadata = {{"need", std::to_string(outcome.reason.need)},
+                           {"have", std::to_string(outcome.reason.have)},
+                           {"subject", tenant}}};
+    case too_many_tenants:
+      return {.code = Code::resource_exhausted,
+              .reason = "too_many_tenants",
+              .message = "tenant " + quoted(tenant) +
+                         " is new and no more are made by submitting; use an existing one, or ask "
+                         "an admin to make it",
+              .metadata = {{"subject", tenant}}};
+    default:
+      return problem_of(outcome.reason, board, now);
+  }
+}
+
+Problem problem_of(const service::ControlOutcome& outcome, const service::Board& board, Time now) {
+  if (outcome.kind == service::ControlOutcome::Kind::refused) {
+    return problem_of(outcome.reason, board, now);
+  }
+  return {.code = Code::not_found,
+          .reason = "unknown_name",
+          .message = "there is no " + outcome.what,
+          .metadata = {{"subject", outcome.what}}};
+}
+
+Problem no_such(const std::string& noun, const std::string& name,
+                const std::vector<std::string>& known) {
+  Problem problem{.code = Code::not_found,
+                  .reason = "unknown_" + noun,
+                  .message = "there is no " + noun + " " + quoted(name),
+                  .metadata = {{"subject", name}}};
+  if (const std::string nearest = config::nearest_name(name, known); !nearest.empty()) {
+    problem.message += "; did you mean " + quoted(nearest) + "?";
+    problem.metadata["nearest"] = nearest;
+  }
+  return problem;
+}
+
+Problem too_busy() {
+  return {.code = Code::resource_exhausted,
+          .reason = "server_busy",
+          .message = "the server has more requests than it can take at the moment; try again",
+          .retry_after = milliseconds(50)};
+}
+
+Problem stopping() {
+  return {.code = Code::unavailable,
+          .reason = "stopping",
+          .message = "the server is stopping; try again when it is back",
+          .retry_after = seconds(2)};
+}
+
+}  // namespace berth::api

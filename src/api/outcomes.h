@@ -1,0 +1,37 @@
+// From the service's outcomes to Problems: which status code, which details, in which words.
+//
+// Functions that take a Board read names from it: call them under the view's lock, never on the
+// release thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/problem.h"
+#include "berth/v1/scheduler.pb.h"
+#include "service/board.h"
+#include "service/commands.h"
+
+namespace berth::api {
+
+v1::Reason reason_message(const core::Reason& reason, const service::Board& board);
+
+// The code under which a refusal for this reason is told.
+Code code_of(core::ReasonCode code);
+
+Problem problem_of(const core::Reason& reason, const service::Board& board, Time now);
+// Of a submit that was neither accepted nor a duplicate. A conflict's differing field is added by
+// the caller, who can read the first task's spec.
+Problem problem_of(const service::SubmitOutcome& outcome, const std::string& tenant,
+                   const service::Board& board, Time now);
+Problem problem_of(const service::ControlOutcome& outcome, const service::Board& board, Time now);
+
+// NOT_FOUND for `noun "name"`, with the name nearest to it if one is near.
+Problem no_such(const std::string& noun, const std::string& name,
+                const std::vector<std::string>& known = {});
+
+// The service takes nothing more for the moment; or, when it stops, at all.
+Problem too_busy();
+Problem stopping();
+
+}  // namespace berth::api

@@ -1,0 +1,28 @@
+// What the ways of submitting share: reading a request, and the words for what was not accepted.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "api/caller.h"
+#include "api/context.h"
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+
+std::variant<service::NewTask, Problem> read_submit(const ApiContext& context, const Caller& caller,
+                                                    const v1::SubmitTaskRequest& request,
+                                                    const std::string& path);
+std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, const Caller& caller,
+                                                  const v1::TaskSpec& spec,
+                                                  const std::string& request_id,
+                                                  const std::string& path);
+
+// `card` is of the task that was not accepted. May read the other task's spec from disk.
+Problem submit_problem(const ApiContext& context, const service::SubmitOutcome& outcome,
+                       const service::TaskCard& card, const std::string& tenant);
+
+// Why the service took no command: its ring is full, or it stops.
+Problem not_taken(const ApiContext& context);
+
+}  // namespace berth::api

@@ -1,0 +1,169 @@
+// See submit_stream.h.
+#include "api/submit_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/outcomes.h"
+#include "api/submit_problem.h"
+
+namespace berth::api {
+namespace {
+
+constexpr auto kRetryFullRing = std::chrono::milliseconds(1);
+
+bool is_good(const service::SubmitOutcome& outcome) {
+  using enum service::SubmitOutcome::Kind;
+  return outcome.kind == accepted || outcome.kind == duplicate;
+}
+
+}  // namespace
+
+struct SubmitStream::Sent {
+  std::shared_ptr<Open> open;
+  service::SubmitCommand command;
+  std::vector<std::uint64_t> sequences;  // of the command's tasks
+  std::vector<service::CardPtr> cards;
+  std::vector<std::string> tenants;
+};
+
+void SubmitStream::take(const v1::SubmitTasksRequest& request) {
+  const auto open = std::make_shared<Open>();
+  const auto sent = std::make_shared<Sent>();
+  open->tasks = static_cast<std::size_t>(request.tasks_size());
+  sent->open = open;
+  std::uint64_t sequence = request.sequence();
+  if (request.tasks_size() == 0 || sequence <= last_sequence_) {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(over_, true)) return;
+    door_.finished(request.tasks_size() == 0
+                       ? bad_field("tasks", "is empty")
+                       : bad_field("sequence", "must be above " + std::to_string(last_sequence_) +
+                                                   ", the last one of this stream"));
+    return;
+  }
+  for (const v1::SubmitTaskRequest& one : request.tasks()) {
+    auto read = read_submit(context_, caller_, one, "task.");
+    if (auto* problem = std::get_if<Problem>(&read)) {
+      refuse(*open, sequence, *problem);
+    } else {
+      auto& task = std::get<service::NewTask>(read);
+      sent->sequences.push_back(sequence);
+      sent->cards.push_back(task.card);
+      sent->tenants.push_back(task.tenant);
+      sent->command.tasks.push_back(std::move(task));
+    }
+    open->last = sequence++;
+  }
+  last_sequence_ = open->last;
+  {
+    const std::lock_guard lock(mutex_);
+    open_.push_back(open);
+    outstanding_ += open->tasks;
+    waiting_ = true;
+    if (sent->command.tasks.empty()) {
+      open->decided = true;
+      answer_decided();
+      ask_for_more();
+      return;
+    }
+    offered_ = false;
+  }
+  sent->command.done = [self = shared_from_this(),
+                        sent](std::span<const service::SubmitOutcome> given) {
+    // Off the release thread: words for refusals are read from the view.
+    std::vector<service::SubmitOutcome> outcomes(given.begin(), given.end());
+    self->context_.workers.post([self, sent, outcomes = std::move(outcomes)] {
+      self->decided(*sent, outcomes);
+    });
+  };
+  offer(sent);
+}
+
+void SubmitStream::offer(std::shared_ptr<Sent> sent) {
+  if (context_.service.offer(std::move(sent->command))) {
+    const std::lock_guard lock(mutex_);
+    offered_ = true;
+    ask_for_more();
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    const bool give_up = over_ || !context_.serving;
+    if (give_up) {
+      sent->command = {};
+      if (!std::exchange(over_, true)) door_.finished(stopping());
+      return;
+    }
+  }
+  context_.workers.after(kRetryFullRing, [self = shared_from_this(), sent] { self->offer(sent); });
+}
+
+void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (is_good(outcomes[i])) continue;
+    const Problem problem =
+        submit_problem(context_, outcomes[i], *sent.cards[i], sent.tenants[i]);
+    refuse(*sent.open, sent.sequences[i], problem, &outcomes[i].reason);
+  }
+  std::ranges::sort(sent.open->refusals, {}, &v1::SubmitRefusal::sequence);
+  const std::lock_guard lock(mutex_);
+  sent.open->decided = true;
+  answer_decided();
+  ask_for_more();
+}
+
+void SubmitStream::refuse(Open& open, std::uint64_t sequence, const Problem& problem,
+                          const core::Reason* reason) {
+  v1::SubmitRefusal refusal;
+  refusal.set_sequence(sequence);
+  refusal.set_code(static_cast<int>(problem.code));
+  refusal.set_message(problem.message);
+  if (reason != nullptr && *reason) {
+    *refusal.mutable_reason() =
+        context_.service.view().read([&](const service::Board& board) {
+          return reason_message(*reason, board);
+        });
+  } else {
+    refusal.mutable_reason()->set_code(problem.reason);
+    refusal.mutable_reason()->set_message(problem.message);
+  }
+  open.refusals.push_back(std::move(refusal));
+}
+
+void SubmitStream::answer_decided() {
+  v1::SubmitTasksResponse response;
+  while (!open_.empty() && open_.front()->decided) {
+    Open& first = *open_.front();
+    response.set_durable(first.last);
+    for (v1::SubmitRefusal& refusal : first.refusals)
+      *response.add_refusals() = std::move(refusal);
+    outstanding_ -= first.tasks;
+    open_.pop_front();
+  }
+  if (over_) return;
+  if (response.durable() != 0) door_.answer(std::move(response));
+  if (no_more_ && open_.empty()) {
+    over_ = true;
+    door_.finished(std::nullopt);
+  }
+}
+
+void SubmitStream::ask_for_more() {
+  if (!waiting_ || over_ || !offered_ || outstanding_ >= context_.submit_outstanding_max) return;
+  waiting_ = false;
+  door_.ready();
+}
+
+void SubmitStream::no_more() {
+  const std::lock_guard lock(mutex_);
+  no_more_ = true;
+  if (open_.empty() && !std::exchange(over_, true)) door_.finished(std::nullopt);
+}
+
+void SubmitStream::abandon() {
+  const std::lock_guard lock(mutex_);
+  over_ = true;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,73 @@
+// SubmitStream: many submits on one connection. A message is one command; answers are cumulative
+// and in order: the highest sequence number up to which everything is decided and on disk, and the
+// refusals in between.
+//
+// Back-pressure: while the service's ring is full, or too many tasks of this stream wait for their
+// answer, `ready` is not called, and its door must not read. Knows no network.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "api/caller.h"
+#include "api/context.h"
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+
+class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
+ public:
+  struct Door {
+    std::function<void()> ready;                             // the next message may be given
+    std::function<void(v1::SubmitTasksResponse&&)> answer;   // in order, one at a time
+    std::function<void(std::optional<Problem>&&)> finished;  // nothing follows; once
+  };
+
+  SubmitStream(ApiContext& context, Caller caller) : context_(context), caller_(std::move(caller)) {}
+
+  // Before the first message. Its functions must not call back into the stream on their thread.
+  void open(Door door) { door_ = std::move(door); }
+
+  // One message; the next only after `ready`.
+  void take(const v1::SubmitTasksRequest& request);
+  // No message follows: `finished` comes behind the last answer.
+  void no_more();
+  // The other side is gone: nothing is called any more.
+  void abandon();
+
+ private:
+  // A message that is not answered yet.
+  struct Open {
+    std::uint64_t last = 0;
+    std::vector<v1::SubmitRefusal> refusals;  // in order
+    std::size_t tasks = 0;
+    bool decided = false;
+  };
+  struct Sent;  // where the tasks of a command stood in their message
+
+  void refuse(Open& open, std::uint64_t sequence, const Problem& problem,
+              const core::Reason* reason = nullptr);
+  void offer(std::shared_ptr<Sent> sent);
+  void decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes);
+  void answer_decided();
+  void ask_for_more();
+
+  ApiContext& context_;
+  const Caller caller_;
+  Door door_;
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<Open>> open_;
+  std::uint64_t last_sequence_ = 0;
+  std::size_t outstanding_ = 0;
+  bool offered_ = true;   // what was taken is with the service
+  bool waiting_ = false;  // `ready` is owed
+  bool no_more_ = false;
+  bool over_ = false;
+};
+
+}  // namespace berth::api

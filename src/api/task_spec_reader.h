@@ -1,0 +1,48 @@
+// From a berth.v1.TaskSpec to a service::NewTask: checks every field and says every error at once.
+//
+// Pure: no clock, no names, no network; the same input gives the same answer. Names of queues and
+// of other tasks are resolved later, by the sequencer. Knows neither gRPC nor HTTP.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "api/problem.h"
+#include "base/time.h"
+#include "berth/v1/task.pb.h"
+#include "service/commands.h"
+
+namespace berth::api {
+
+struct SpecLimits {
+  std::size_t payload_bytes = 1U << 20;
+  std::size_t command_bytes = 128U << 10;  // argv, env and workdir together, as the kernel limits them
+  std::size_t labels = 64;
+  std::size_t depends_on = 1000;
+};
+
+inline constexpr std::size_t kNameMax = 128;
+inline constexpr std::size_t kLabelValueMax = 256;
+
+// What is wrong with a name of a task, tenant, queue, group, signal…; "": nothing.
+std::string flaw_in_name(std::string_view name);
+// The same for an id that a client chose: those of the form t-NUMBER belong to the server.
+std::string flaw_in_task_id(std::string_view id);
+
+struct SpecContext {
+  std::string tenant;           // whose task it is
+  std::string path;             // stands before the fields in errors: "task."
+  std::string request_id;
+  Time now;                     // absolute instants are compared with it
+  SpecLimits limits;
+};
+
+std::variant<service::NewTask, std::vector<FieldFlaw>> read_task_spec(const v1::TaskSpec& spec,
+                                                                      const SpecContext& context);
+
+// The first field in which two specs differ, "retry.attempts"; "": none does.
+std::string first_difference(const v1::TaskSpec& a, const v1::TaskSpec& b);
+
+}  // namespace berth::api

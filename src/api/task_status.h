@@ -1,0 +1,37 @@
+// Live tasks and their steps as messages of the public API. Reads names from the board: under the
+// view's lock.
+#pragma once
+
+#include <string>
+
+#include "berth/v1/scheduler.pb.h"
+#include "service/board.h"
+
+namespace berth::api {
+
+v1::TaskState state_message(core::TaskState state);
+
+// Everything but the spec, the position and the expected start.
+void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool with_history,
+                 const service::Board& board);
+v1::TaskEvent event_message(const service::TaskChange& change, const service::Board& board);
+
+std::int64_t unix_ms(Time time);  // 0 for never
+
+// Which tasks a filter means. `tenant`: only its tasks; "": of all tenants.
+class TaskMatcher {
+ public:
+  TaskMatcher(const v1::TaskFilter& filter, std::string tenant)
+      : filter_(filter), tenant_(std::move(tenant)) {}
+
+  bool matches(const service::TaskCard& card, core::TaskState state,
+               const service::Names& names) const;
+  // The same without the state, for what may change it.
+  bool matches(const service::TaskCard& card, const service::Names& names) const;
+
+ private:
+  v1::TaskFilter filter_;
+  std::string tenant_;
+};
+
+}  // namespace berth::api

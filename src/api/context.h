@@ -38,6 +38,7 @@ struct ApiContext {
   std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
   Streams streams;
   std::atomic<bool> serving{true};
+  const std::int64_t started_unix_ms = service.options().wall_clock() / 1'000'000;
   Workers workers;  // last: its jobs use the rest, so it ends first
 };
 

@@ -49,7 +49,7 @@ class Handlers {
 
   struct Cancelling;
   void cancel_next(std::shared_ptr<Cancelling> cancelling);
-  std::vector<TaskNo> collect(const Caller& caller, const v1::TaskFilter& filter);
+  std::vector<TaskNo> collect(const v1::TaskFilter& filter);
 
   ApiContext& context_;
 };

@@ -35,12 +35,10 @@ void SubmitStream::take(const v1::SubmitTasksRequest& request) {
   std::uint64_t sequence = request.sequence();
   if (request.tasks_size() == 0 || sequence <= last_sequence_) {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(over_, true)) return;
-    door_.finished(request.tasks_size() == 0
-                       ? bad_field("tasks", "is empty")
-                       : bad_field("sequence", "must be above " + std::to_string(last_sequence_) +
-                                                   ", the last one of this stream"));
-    return;
+    return finish(request.tasks_size() == 0
+                      ? bad_field("tasks", "is empty")
+                      : bad_field("sequence", "must be above " + std::to_string(last_sequence_) +
+                                                  ", the last one of this stream"));
   }
   for (const v1::SubmitTaskRequest& one : request.tasks()) {
     auto read = read_submit(context_, caller_, one, "task.");
@@ -92,8 +90,7 @@ void SubmitStream::offer(std::shared_ptr<Sent> sent) {
     const bool give_up = over_ || !context_.serving;
     if (give_up) {
       sent->command = {};
-      if (!std::exchange(over_, true)) door_.finished(stopping());
-      return;
+      return finish(stopping());
     }
   }
   context_.workers.after(kRetryFullRing, [self = shared_from_this(), sent] { self->offer(sent); });
@@ -143,14 +140,15 @@ void SubmitStream::answer_decided() {
   }
   if (over_) return;
   if (response.durable() != 0) door_.answer(std::move(response));
-  if (no_more_ && open_.empty()) {
-    over_ = true;
-    door_.finished(std::nullopt);
-  }
+  if (no_more_ && open_.empty()) finish(last_word_);
+}
+
+void SubmitStream::finish(std::optional<Problem> problem) {
+  if (!std::exchange(over_, true)) door_.finished(std::move(problem));
 }
 
 void SubmitStream::ask_for_more() {
-  if (!waiting_ || over_ || !offered_ || outstanding_ >= context_.submit_outstanding_max) return;
+  if (!waiting_ || over_ || no_more_ || !offered_ || outstanding_ >= context_.submit_outstanding_max) return;
   waiting_ = false;
   door_.ready();
 }
@@ -158,7 +156,14 @@ void SubmitStream::ask_for_more() {
 void SubmitStream::no_more() {
   const std::lock_guard lock(mutex_);
   no_more_ = true;
-  if (open_.empty() && !std::exchange(over_, true)) door_.finished(std::nullopt);
+  if (open_.empty()) finish(last_word_);
+}
+
+void SubmitStream::stop() {
+  const std::lock_guard lock(mutex_);
+  last_word_ = stopping();
+  no_more_ = true;
+  if (open_.empty()) finish(last_word_);
 }
 
 void SubmitStream::abandon() {

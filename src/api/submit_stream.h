@@ -37,6 +37,8 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
   void take(const v1::SubmitTasksRequest& request);
   // No message follows: `finished` comes behind the last answer.
   void no_more();
+  // The server stops: what was taken is answered, then `finished` says why it ends.
+  void stop();
   // The other side is gone: nothing is called any more.
   void abandon();
 
@@ -56,6 +58,7 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
   void decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes);
   void answer_decided();
   void ask_for_more();
+  void finish(std::optional<Problem> problem);
 
   ApiContext& context_;
   const Caller caller_;
@@ -67,6 +70,7 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
   bool offered_ = true;   // what was taken is with the service
   bool waiting_ = false;  // `ready` is owed
   bool no_more_ = false;
+  std::optional<Problem> last_word_;
   bool over_ = false;
 };
 

@@ -1,0 +1,114 @@
+// See auth.h.
+#include "api/auth.h"
+
+#include <openssl/crypto.h>
+
+#include <cstring>
+
+namespace berth::api {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(200);
+constexpr std::size_t kSecretMax = 256;
+
+std::uint32_t shelf_of(const Sha256& hash) {
+  std::uint32_t first = 0;
+  std::memcpy(&first, hash.data(), sizeof first);
+  return first;
+}
+
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Problem unauthenticated(std::string reason, std::string message) {
+  return {.code = Code::unauthenticated, .reason = std::move(reason), .message = std::move(message)};
+}
+
+// The secret of "Bearer SECRET"; "": it is of another form.
+std::string_view bearer(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() <= kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = authorization[i];
+    if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != kScheme[i]) return {};
+  }
+  const std::string_view secret = authorization.substr(kScheme.size());
+  return secret.size() <= kSecretMax ? secret : std::string_view{};
+}
+
+bool suffices(Role has, Role needs) {
+  if (needs == Role::anyone) return true;
+  if (has == Role::admin) return needs != Role::agent;
+  return has == needs;
+}
+
+}  // namespace
+
+Authenticator::Authenticator(bool required, std::filesystem::path tokens,
+                             std::function<void(const std::string&)> log)
+    : required_(required), path_(std::move(tokens)), log_(std::move(log)) {}
+
+std::variant<Caller, Problem> Authenticator::admit(std::string_view authorization, Role role) {
+  if (!required_) return Caller{};
+  if (role == Role::anyone && authorization.empty()) return Caller{.role = Role::anyone};
+  const std::string_view secret = bearer(authorization);
+  if (secret.empty()) {
+    return unauthenticated("no_token", "a token is required: send \"Authorization: Bearer bth_…\"");
+  }
+  const Sha256 hash = sha256(secret);
+  const std::lock_guard lock(mutex_);
+  refresh();
+  const Token* token = find(hash);
+  if (token == nullptr) return unauthenticated("bad_token", "the token is not known");
+  if (token->revoked_s != 0) {
+    return unauthenticated("token_revoked", "token " + token->id + " was revoked");
+  }
+  if (token->expires_s != 0 && unix_seconds() >= token->expires_s) {
+    return unauthenticated("token_expired", "token " + token->id + " has expired");
+  }
+  if (!suffices(token->role, role)) {
+    return Problem{.code = Code::permission_denied,
+                   .reason = "role_denied",
+                   .message = "this needs a token of role " + std::string(name_of(role)) +
+                              "; token " + token->id + " has role " +
+                              std::string(name_of(token->role)),
+                   .metadata = {{"need", std::string(name_of(role))},
+                                {"have", std::string(name_of(token->role))}}};
+  }
+  return Caller{.tenant = token->tenant, .role = token->role, .authenticated = true};
+}
+
+void Authenticator::refresh() {
+  const auto now = std::chrono::steady_clock::now();
+  if (looked_ != std::chrono::steady_clock::time_point{} && now - looked_ < kLookEvery) return;
+  looked_ = now;
+  std::error_code missing;
+  auto changed = std::filesystem::last_write_time(path_, missing);
+  if (missing) changed = std::filesystem::file_time_type::min();
+  if (changed == changed_ && (!tokens_.empty() || missing)) return;
+  Result<std::vector<Token>> read = read_tokens(path_);
+  changed_ = changed;
+  if (!read.ok()) {
+    if (log_) log_(read.error().message + "; the tokens read before stay in force");
+    return;
+  }
+  tokens_.clear();
+  for (Token& token : *read) {
+    const std::uint32_t shelf = shelf_of(token.hash);
+    tokens_.emplace(shelf, std::move(token));
+  }
+}
+
+const Token* Authenticator::find(const Sha256& hash) const {
+  const auto [begin, end] = tokens_.equal_range(shelf_of(hash));
+  const Token* found = nullptr;
+  for (auto at = begin; at != end; ++at) {
+    if (CRYPTO_memcmp(at->second.hash.data(), hash.data(), hash.size()) == 0) found = &at->second;
+  }
+  return found;
+}
+
+}  // namespace berth::api

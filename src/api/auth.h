@@ -1,0 +1,45 @@
+// Authentication: from the text of an Authorization header to a Caller, and whether that caller may
+// use a method. Every request of every door passes through `admit`.
+//
+// The tokens file is read again when it has changed, looked at no more than five times a second; a
+// file that no longer reads leaves the last good one in force. Secrets are never logged or kept.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <variant>
+
+#include "api/caller.h"
+#include "api/token_file.h"
+
+namespace berth::api {
+
+class Authenticator {
+ public:
+  // Not `required`: everyone is let in, as an admin.
+  Authenticator(bool required, std::filesystem::path tokens,
+                std::function<void(const std::string&)> log);
+
+  bool required() const { return required_; }
+
+  std::variant<Caller, Problem> admit(std::string_view authorization, Role role);
+
+ private:
+  void refresh();
+  const Token* find(const Sha256& hash) const;
+
+  const bool required_;
+  const std::filesystem::path path_;
+  const std::function<void(const std::string&)> log_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point looked_{};
+  std::filesystem::file_time_type changed_ = std::filesystem::file_time_type::min();
+  std::multimap<std::uint32_t, Token> tokens_;  // by the first bytes of the hash
+};
+
+}  // namespace berth::api

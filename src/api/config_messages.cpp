@@ -1,0 +1,173 @@
+// See config_messages.h.
+#include "api/config_messages.h"
+
+#include <cmath>
+
+#include "api/task_spec_reader.h"
+#include "core/model/ranges.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::int64_t kMsMax = core::kDurationMax.ns / 1'000'000;
+
+double whole(Milli amount) { return static_cast<double>(amount.value) / 1000.0; }
+std::int64_t ms_of(Duration duration) { return duration.ns / 1'000'000; }
+
+// Checks one field after the other and notes the flaws under "config.".
+class Merger {
+ public:
+  explicit Merger(std::vector<FieldFlaw>& flaws) : flaws_(flaws) {}
+
+  bool within(const std::string& field, std::int64_t value, std::int64_t low, std::int64_t high) {
+    if (value >= low && value <= high) return true;
+    wrong(field, "must be between " + std::to_string(low) + " and " + std::to_string(high));
+    return false;
+  }
+  // A number of GPUs or a weight: thousandths inside.
+  template <class To>
+  void milli(const std::string& field, double value, std::int64_t low, std::int64_t high, To& to) {
+    const double scaled = std::round(value * 1000.0);
+    if (!(scaled >= static_cast<double>(low) && scaled <= static_cast<double>(high))) {
+      return wrong(field, "must be between " + std::to_string(low / 1000) + "." +
+                              std::to_string(low % 1000) + " and " + std::to_string(high / 1000));
+    }
+    to = Milli{static_cast<std::int64_t>(scaled)};
+  }
+  void milliseconds_to(const std::string& field, std::int64_t value, Duration& to) {
+    if (within(field, value, 0, kMsMax)) to = milliseconds(value);
+  }
+  void mebibytes_to(const std::string& field, std::int64_t value, Mib& to) {
+    if (within(field, value, 0, core::kMibMax)) to = {value};
+  }
+  void wrong(const std::string& field, std::string flaw) {
+    flaws_.push_back({"config." + field, std::move(flaw)});
+  }
+
+ private:
+  std::vector<FieldFlaw>& flaws_;
+};
+
+}  // namespace
+
+v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier) {
+  v1::TenantConfig config;
+  config.set_weight(whole(spec.weight));
+  if (spec.max_queue_size) config.set_max_queue_size(*spec.max_queue_size);
+  if (spec.token_bucket_size) config.set_token_bucket_size(*spec.token_bucket_size);
+  config.set_token_refill_rate(spec.token_refill_rate);
+  if (spec.daily_token_limit) config.set_daily_token_limit(*spec.daily_token_limit);
+  config.set_guaranteed_gpus(whole(spec.guaranteed_gpus));
+  if (spec.max_gpus) config.set_max_gpus(whole(*spec.max_gpus));
+  config.set_isolated(spec.isolated);
+  config.set_tier(tier);
+  return config;
+}
+
+v1::QueueConfig config_message(const core::QueueSpec& spec, const service::Names& names) {
+  v1::QueueConfig config;
+  config.set_model(spec.model ? names.models()[spec.model.value].name : "");
+  config.set_max_batch_size(spec.max_batch_size);
+  config.set_max_batch_wait_ms(ms_of(spec.max_batch_wait));
+  config.set_adaptive(spec.adaptive_wait);
+  config.set_refuse_late(spec.refuse_late);
+  if (spec.max_gpus) config.set_max_gpus(whole(*spec.max_gpus));
+  config.set_min_gpus(whole(spec.min_gpus));
+  config.set_batch_base_ms(ms_of(spec.batch_base));
+  config.set_batch_per_task_ms(ms_of(spec.batch_per_task));
+  return config;
+}
+
+v1::ModelConfig config_message(const core::ModelSpec& spec) {
+  v1::ModelConfig config;
+  config.set_weights_mb(spec.weights.value);
+  config.set_vram_per_task_mb(spec.vram_per_task.value);
+  config.set_load_time_ms(ms_of(spec.load_time));
+  config.set_keep_alive_ms(ms_of(spec.keep_alive));
+  return config;
+}
+
+void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
+           std::vector<FieldFlaw>& flaws) {
+  Merger merger(flaws);
+  if (config.has_weight()) {
+    merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
+  }
+  if (config.has_max_queue_size()) spec.max_queue_size = config.max_queue_size();
+  if (config.has_token_bucket_size() &&
+      merger.within("token_bucket_size", config.token_bucket_size(), 0, core::kTokensMax)) {
+    spec.token_bucket_size = config.token_bucket_size();
+  }
+  if (config.has_token_refill_rate() &&
+      merger.within("token_refill_rate", config.token_refill_rate(), 0, core::kTokensMax)) {
+    spec.token_refill_rate = config.token_refill_rate();
+  }
+  if (config.has_daily_token_limit() &&
+      merger.within("daily_token_limit", config.daily_token_limit(), 0, core::kDailyTokensMax)) {
+    spec.daily_token_limit = config.daily_token_limit();
+  }
+  if (config.has_guaranteed_gpus()) {
+    merger.milli("guaranteed_gpus", config.guaranteed_gpus(), 0, core::kGpusMax * 1000,
+                 spec.guaranteed_gpus);
+  }
+  if (config.has_max_gpus()) {
+    merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
+  }
+  if (config.has_isolated()) spec.isolated = config.isolated();
+  if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {
+    tier = static_cast<std::uint8_t>(config.tier());
+  }
+}
+
+void merge(const v1::QueueConfig& config, core::QueueSpec& spec, std::string& model,
+           std::vector<FieldFlaw>& flaws) {
+  Merger merger(flaws);
+  if (config.has_model()) {
+    std::string flaw = config.model().empty() ? "" : flaw_in_name(config.model());
+    if (!flaw.empty()) merger.wrong("model", std::move(flaw));
+    model = config.model();
+  }
+  if (config.has_max_batch_size() &&
+      merger.within("max_batch_size", config.max_batch_size(), 1, core::kBatchSizeMax)) {
+    spec.max_batch_size = config.max_batch_size();
+  }
+  if (config.has_max_batch_wait_ms()) {
+    merger.milliseconds_to("max_batch_wait_ms", config.max_batch_wait_ms(), spec.max_batch_wait);
+  }
+  if (config.has_adaptive()) spec.adaptive_wait = config.adaptive();
+  if (config.has_refuse_late()) spec.refuse_late = config.refuse_late();
+  if (config.has_max_gpus()) {
+    merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
+  }
+  if (config.has_min_gpus()) {
+    merger.milli("min_gpus", config.min_gpus(), 0, core::kGpusMax * 1000, spec.min_gpus);
+  }
+  if (config.has_batch_base_ms()) {
+    merger.milliseconds_to("batch_base_ms", config.batch_base_ms(), spec.batch_base);
+  }
+  if (config.has_batch_per_task_ms()) {
+    merger.milliseconds_to("batch_per_task_ms", config.batch_per_task_ms(), spec.batch_per_task);
+  }
+  if (!flaws.empty()) return;
+  if (const char* expected = core::flaw_in(spec)) {
+    merger.wrong("batch_per_task_ms", std::string("expected ") + expected);
+  }
+}
+
+void merge(const v1::ModelConfig& config, core::ModelSpec& spec, std::vector<FieldFlaw>& flaws) {
+  Merger merger(flaws);
+  if (config.has_weights_mb()) {
+    merger.mebibytes_to("weights_mb", config.weights_mb(), spec.weights);
+  }
+  if (config.has_vram_per_task_mb()) {
+    merger.mebibytes_to("vram_per_task_mb", config.vram_per_task_mb(), spec.vram_per_task);
+  }
+  if (config.has_load_time_ms()) {
+    merger.milliseconds_to("load_time_ms", config.load_time_ms(), spec.load_time);
+  }
+  if (config.has_keep_alive_ms()) {
+    merger.milliseconds_to("keep_alive_ms", config.keep_alive_ms(), spec.keep_alive);
+  }
+}
+
+}  // namespace berth::api

@@ -1,0 +1,203 @@
+// See ended_tasks.h.
+#include "api/ended_tasks.h"
+
+#include <algorithm>
+
+#include "api/task_status.h"
+#include "core/model/reason.h"
+
+namespace berth::api {
+namespace {
+
+constexpr int kListsMax = 8;  // reads of the history for one page: each is bounded
+
+std::int64_t ms_of(std::int64_t ns) { return ns / 1'000'000; }
+
+v1::TaskState state_named(const std::string& name) {
+  for (std::size_t i = 0; i < core::kTaskStates.size(); ++i) {
+    if (core::kTaskStates[i].name == name) return state_message(static_cast<core::TaskState>(i));
+  }
+  return v1::TASK_STATE_UNSPECIFIED;
+}
+
+bool is_never(const std::string& code) {
+  return std::ranges::any_of(core::kReasons,
+                             [&](const auto& info) { return info.name == code && info.never; });
+}
+
+// "out_of_memory" -> OUT_OF_MEMORY.
+v1::FailureKind failure_named(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  v1::FailureKind kind = v1::FAILURE_KIND_UNSPECIFIED;
+  return v1::FailureKind_Parse(name, &kind) ? kind : v1::FAILURE_KIND_UNSPECIFIED;
+}
+
+void fill_reason(v1::Reason& to, const store::EndedReason& from) {
+  to.set_code(from.code);
+  to.set_message(from.message);
+  to.set_need(from.need);
+  to.set_have(from.have);
+  to.set_unit(from.unit);
+  to.set_subject(from.subject);
+  to.set_never(is_never(from.code));
+}
+
+void fill_result(v1::TaskResult& to, const store::EndedTask& task) {
+  if (!task.result.empty() &&
+      to.ParseFromArray(task.result.data(), static_cast<int>(task.result.size()))) {
+    return;
+  }
+  to.set_completed(task.outcome.completed);
+  to.set_failure(failure_named(task.outcome.failure));
+  to.set_exit_status(task.outcome.exit_status);
+  to.set_term_signal(task.outcome.term_signal);
+  to.set_message(task.outcome.message);
+  to.set_simulated(task.outcome.simulated);
+}
+
+void fill_attempt(v1::Attempt& to, const store::EndedAttempt& from) {
+  to.set_number(from.number);
+  for (const std::string& gpu : from.gpus)
+    to.add_gpus(gpu);
+  to.set_started_unix_ms(ms_of(from.started_ns));
+  to.set_ended_unix_ms(ms_of(from.ended_ns));
+  to.mutable_result()->set_completed(from.outcome == "completed");
+  to.mutable_result()->set_failure(failure_named(from.outcome));
+  to.mutable_result()->set_exit_status(from.exit_status);
+}
+
+v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail) {
+  v1::TaskStatus status;
+  status.set_task_id(task.task_id);
+  status.set_task_no(task.task_no);
+  status.set_user_id(task.tenant);
+  status.set_task_type(task.queue);
+  status.set_state(state_named(task.state));
+  if (!task.reason.code.empty()) fill_reason(*status.mutable_reason(), task.reason);
+  status.set_submitted_unix_ms(ms_of(task.submitted_ns));
+  status.set_eligible_unix_ms(ms_of(task.eligible_ns));
+  status.set_started_unix_ms(ms_of(task.started_ns));
+  status.set_ended_unix_ms(ms_of(task.ended_ns));
+  status.set_group(task.group);
+  for (const auto& [key, value] : task.labels)
+    (*status.mutable_labels())[key] = value;
+  status.set_priority(task.priority);
+  status.set_tier(task.tier);
+  status.set_gpu_memory_mb(task.vram_mb);
+  if (!task.attempts.empty()) {
+    status.set_attempts(task.attempts.back().number);
+    for (const std::string& gpu : task.attempts.back().gpus)
+      status.add_gpus(gpu);
+    fill_result(*status.mutable_result(), task);
+  }
+  if (detail.with_spec && !task.spec.empty()) {
+    status.mutable_spec()->ParseFromArray(task.spec.data(), static_cast<int>(task.spec.size()));
+  }
+  if (detail.with_history) {
+    for (const store::EndedAttempt& attempt : task.attempts)
+      fill_attempt(*status.add_history(), attempt);
+  }
+  return status;
+}
+
+// A row that does not read is told in the log; to the caller the task is not there.
+template <class T>
+const T* readable(const ApiContext& context, const Result<T>& result) {
+  if (result.ok()) return &*result;
+  if (context.hooks.log) context.hooks.log(result.error().message);
+  return nullptr;
+}
+
+bool fits(const v1::TaskFilter& filter, const store::EndedTask& task) {
+  for (const auto& [key, value] : filter.labels()) {
+    const auto at = task.labels.find(key);
+    if (at == task.labels.end() || at->second != value) return false;
+  }
+  if (filter.task_ids().empty()) return true;
+  return std::ranges::any_of(filter.task_ids(), [&](const std::string& id) {
+    return id == task.task_id || service::numbered_id(id).value == task.task_no;
+  });
+}
+
+store::HistoryFilter history_filter(const v1::TaskFilter& filter, const std::string& tenant) {
+  store::HistoryFilter wanted;
+  wanted.tenant = tenant;
+  wanted.queue = filter.task_type();
+  if (!filter.group().empty()) wanted.group = filter.group();
+  for (const int state : filter.states()) {
+    if (state < v1::COMPLETED) continue;
+    wanted.states.emplace_back(core::kTaskStates[static_cast<std::size_t>(state) - 1].name);
+  }
+  return wanted;
+}
+
+}  // namespace
+
+std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,
+                                         const EndedDetail& detail) {
+  if (const auto line = context.service.view().find_ended(task)) {
+    v1::TaskStatus status;
+    context.service.view().read([&](const service::Board& board) {
+      fill_status(status, *line, detail.with_history, board);
+    });
+    if (detail.with_spec) {
+      const Result<std::string> spec = context.service.spec_of(*line->card);
+      if (spec.ok()) status.mutable_spec()->ParseFromString(*spec);
+    }
+    return status;
+  }
+  const auto found = context.service.history().find(task.value);
+  const auto* row = readable(context, found);
+  if (row == nullptr || !row->has_value()) return std::nullopt;
+  return status_of(**row, detail);
+}
+
+std::optional<v1::TaskStatus> find_ended(const ApiContext& context, const std::string& tenant,
+                                         const std::string& task_id, const EndedDetail& detail) {
+  const auto found = context.service.history().find_by_id(tenant, task_id);
+  const auto* row = readable(context, found);
+  if (row == nullptr || !row->has_value()) return std::nullopt;
+  return status_of(**row, detail);
+}
+
+EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
+                     const std::string& tenant, std::uint64_t below, std::size_t most) {
+  EndedPage page;
+  store::HistoryFilter wanted = history_filter(filter, tenant);
+  wanted.before_task_no = below;
+  for (int lists = 0; lists < kListsMax && page.tasks.size() < most; ++lists) {
+    wanted.limit = most - page.tasks.size();
+    const auto result = context.service.history().list(wanted);
+    const auto* rows = readable(context, result);
+    if (rows == nullptr) return page;
+    for (const store::EndedTask& task : rows->tasks) {
+      if (fits(filter, task)) page.tasks.push_back(status_of(task, {}));
+    }
+    page.next = rows->more_before.value_or(0);
+    if (page.next == 0) return page;
+    wanted.before_task_no = page.next;
+  }
+  return page;
+}
+
+std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::string& tenant,
+                                       int days) {
+  std::vector<v1::UsageLine> lines;
+  const auto result = context.service.history().usage(tenant, days, context.now().ns);
+  const auto* rows = readable(context, result);
+  if (rows == nullptr) return lines;
+  for (const store::UsageLine& row : *rows) {
+    v1::UsageLine& line = lines.emplace_back();
+    line.set_user_id(row.tenant);
+    line.set_task_type(row.queue);
+    line.set_day(row.day);
+    line.set_tasks(row.tasks);
+    line.set_completed(row.completed);
+    line.set_gpu_ms(row.gpu_ms);
+    line.set_wait_ms(row.wait_ms);
+  }
+  return lines;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,90 @@
+// See grpc_reactors.h.
+#include "api/grpc_reactors.h"
+
+namespace berth::api {
+
+grpc::Status grpc_status_of(const Problem& problem) {
+  return {static_cast<grpc::StatusCode>(problem.code), problem.message,
+          rpc_status_of(problem).SerializeAsString()};
+}
+
+SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream)
+    : context_(context), submits_(std::move(stream)) {
+  submits_->open({
+      .ready = [this] { StartRead(&request_); },
+      .answer = [this](v1::SubmitTasksResponse&& response) { answer(std::move(response)); },
+      .finished =
+          [this](std::optional<Problem>&& problem) {
+            finish(problem ? grpc_status_of(*problem) : grpc::Status::OK);
+          },
+  });
+  const std::weak_ptr<SubmitStream> weak = submits_;
+  stream_ = context_.streams.open([weak, workers = &context_.workers] {
+    workers->post([weak] {
+      if (auto alive = weak.lock()) alive->stop();
+    });
+  });
+  if (stream_ == 0) {
+    submits_->abandon();
+    finish(grpc_status_of(context_.streams.stopping() ? stopping() : too_busy()));
+  } else {
+    StartRead(&request_);
+  }
+}
+
+void SubmitCall::OnReadDone(bool ok) {
+  if (ok) {
+    submits_->take(request_);
+  } else {
+    submits_->no_more();
+  }
+}
+
+void SubmitCall::answer(v1::SubmitTasksResponse&& response) {
+  {
+    const std::lock_guard lock(mutex_);
+    next_.MergeFrom(response);
+    if (std::exchange(busy_, true)) return;
+    writing_ = std::exchange(next_, {});
+  }
+  StartWrite(&writing_);
+}
+
+void SubmitCall::OnWriteDone(bool ok) {
+  std::optional<grpc::Status> last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ok && next_.durable() != 0) {
+      writing_ = std::exchange(next_, {});
+    } else {
+      busy_ = false;
+      if (!last_ || finished_) return;
+      finished_ = true;
+      last = last_;
+    }
+  }
+  if (last) return Finish(*last);
+  StartWrite(&writing_);
+}
+
+void SubmitCall::finish(const grpc::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!last_) last_ = status;
+    if (busy_ || std::exchange(finished_, true)) return;
+  }
+  Finish(*last_);
+}
+
+void SubmitCall::OnCancel() {
+  submits_->abandon();
+  finish(grpc::Status::CANCELLED);
+}
+
+void SubmitCall::OnDone() {
+  submits_->abandon();
+  context_.streams.close(stream_);
+  delete this;
+}
+
+}  // namespace berth::api

@@ -1,0 +1,176 @@
+// Long gRPC calls: a stream that is pulled from a Source, and the stream of submits.
+//
+// Each keeps itself alive until gRPC says that it is done. No lock is held while gRPC or a source
+// is called.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/context.h"
+#include "api/outcomes.h"
+#include "api/source.h"
+#include "api/submit_stream.h"
+
+namespace berth::api {
+
+// With the google.rpc details in the trailer.
+grpc::Status grpc_status_of(const Problem& problem);
+
+// Answers a stream with a problem and nothing else.
+template <class Base>
+class RefusedCall : public Base {
+ public:
+  explicit RefusedCall(const Problem& problem) { this->Finish(grpc_status_of(problem)); }
+  void OnDone() override { delete this; }
+};
+
+// ---- Server streams ------------------------------------------------------------------------------
+
+template <class Message>
+class SourceWriter : public grpc::ServerWriteReactor<Message>,
+                     public std::enable_shared_from_this<SourceWriter<Message>> {
+ public:
+  static grpc::ServerWriteReactor<Message>* start(ApiContext& context, SourcePtr<Message> source) {
+    auto writer = std::make_shared<SourceWriter>(context, std::move(source));
+    SourceWriter* raw = writer.get();
+    const std::weak_ptr<SourceWriter> weak = writer;
+    const auto wake = [weak] {
+      if (auto alive = weak.lock()) alive->wake();
+    };
+    writer->self_ = writer;
+    writer->stream_ = context.streams.open(wake);
+    writer->source_->wake_with(wake);
+    writer->wake();
+    return raw;
+  }
+
+  SourceWriter(ApiContext& context, SourcePtr<Message> source)
+      : context_(context), source_(std::move(source)) {}
+
+  void OnWriteDone(bool ok) override {
+    if (!ok) cancelled_ = true;
+    ++written_;
+    write_or_pull();
+  }
+  void OnCancel() override {
+    cancelled_ = true;
+    wake();
+  }
+  void OnDone() override {
+    context_.streams.close(stream_);
+    ApiContext& context = context_;
+    std::shared_ptr<SourceWriter> last;
+    {
+      const std::lock_guard lock(mutex_);
+      last.swap(self_);
+      gone_ = true;
+    }
+    // Let go of on a worker: the source's end may wait for a lock that someone who wakes us holds.
+    context.workers.post([last = std::move(last)] {});
+  }
+
+ private:
+  // Only one of pulling and writing goes on at a time; who begins sets busy_.
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    if (gone_ || finished_) return;
+    if (std::exchange(busy_, true)) {
+      again_ = true;
+      return;
+    }
+    post_pull();
+  }
+  void post_pull() {
+    context_.workers.post([self = this->shared_from_this()] { self->pull(); });
+  }
+
+  void pull() {
+    {
+      const std::lock_guard lock(mutex_);
+      again_ = false;
+    }
+    if (stream_ == 0) return finish(too_many_streams());
+    if (context_.streams.stopping()) return finish(stopping());
+    if (cancelled_) return this->finish_with(grpc::Status::CANCELLED);
+    piece_ = source_->pull();
+    written_ = 0;
+    write_or_pull();
+  }
+
+  void write_or_pull() {
+    if (!cancelled_ && written_ < piece_.messages.size()) {
+      return this->StartWrite(&piece_.messages[written_]);
+    }
+    if (piece_.problem) return finish(*piece_.problem);
+    if (piece_.ended) return finish_with(grpc::Status::OK);
+    const bool pull_again = piece_.more || !piece_.messages.empty() || cancelled_;
+    piece_ = {};
+    written_ = 0;
+    const std::lock_guard lock(mutex_);
+    if (pull_again || again_) return post_pull();
+    busy_ = false;
+  }
+
+  static Problem too_many_streams() {
+    return {.code = Code::resource_exhausted,
+            .reason = "too_many_streams",
+            .message = "too many streams are open on this server",
+            .retry_after = seconds(1)};
+  }
+  void finish(const Problem& problem) { finish_with(grpc_status_of(problem)); }
+  void finish_with(const grpc::Status& status) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (std::exchange(finished_, true)) return;
+    }
+    this->Finish(status);
+  }
+
+  ApiContext& context_;
+  SourcePtr<Message> source_;
+  std::uint64_t stream_ = 0;
+  Piece<Message> piece_;
+  std::size_t written_ = 0;
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  bool busy_ = false;
+  bool again_ = false;
+  bool finished_ = false;
+  bool gone_ = false;
+  std::shared_ptr<SourceWriter> self_;
+};
+
+// ---- Submits -------------------------------------------------------------------------------------
+
+class SubmitCall : public grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse> {
+ public:
+  SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  void answer(v1::SubmitTasksResponse&& response);
+  void finish(const grpc::Status& status);
+
+  ApiContext& context_;
+  const std::shared_ptr<SubmitStream> submits_;
+  std::uint64_t stream_ = 0;
+  v1::SubmitTasksRequest request_;
+  std::mutex mutex_;
+  v1::SubmitTasksResponse writing_;
+  v1::SubmitTasksResponse next_;
+  bool busy_ = false;
+  bool finished_ = false;
+  std::optional<grpc::Status> last_;
+};
+
+}  // namespace berth::api

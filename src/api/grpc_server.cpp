@@ -1,0 +1,185 @@
+// See grpc_server.h.
+#include "api/grpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <chrono>
+
+#include "api/grpc_reactors.h"
+#include "berth/v1/scheduler.grpc.pb.h"
+
+namespace berth::api {
+namespace {
+
+constexpr int kHandshakeMs = 10'000;
+constexpr int kPingEveryMs = 10'000;
+constexpr std::size_t kMemoryMax = std::size_t{512} << 20;
+
+// Every method of the table; each goes through `admit` first.
+class SchedulerService final : public v1::Scheduler::CallbackService {
+ public:
+  SchedulerService(Handlers& handlers, Authenticator& authenticator)
+      : handlers_(handlers), authenticator_(authenticator) {}
+
+#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  grpc::ServerUnaryReactor* rpc(grpc::CallbackServerContext* context,                      \
+                                const v1::request_type* request,                           \
+                                v1::response_type* response) override {                    \
+    return unary(context, *request, *response, Method::rpc, &Handlers::function);          \
+  }
+#define SERVER_STREAM(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  grpc::ServerWriteReactor<v1::response_type>* rpc(grpc::CallbackServerContext* context,           \
+                                                   const v1::request_type* request) override {     \
+    return server_stream<v1::response_type>(context, *request, Method::rpc, &Handlers::function);  \
+  }
+#define BIDI(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  grpc::ServerBidiReactor<v1::request_type, v1::response_type>* rpc(                      \
+      grpc::CallbackServerContext* context) override {                                    \
+    return submit_stream(context, Method::rpc);                                           \
+  }
+  BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
+#undef BIDI
+#undef SERVER_STREAM
+#undef UNARY
+
+ private:
+  std::variant<Caller, Problem> admit(grpc::CallbackServerContext* context, Method method) {
+    const auto& metadata = context->client_metadata();
+    const auto at = metadata.find("authorization");
+    const std::string_view header =
+        at == metadata.end() ? std::string_view{}
+                             : std::string_view(at->second.data(), at->second.size());
+    auto caller = authenticator_.admit(header, info_of(method).role);
+    if (auto* admitted = std::get_if<Caller>(&caller)) {
+      admitted->deadline = context->deadline();
+      if (admitted->deadline <= std::chrono::system_clock::now()) {
+        return Problem{.code = Code::deadline_exceeded,
+                       .reason = "deadline_passed",
+                       .message = "the deadline had passed when the request came"};
+      }
+      if (!handlers_.context().serving) return stopping();
+    }
+    return caller;
+  }
+
+  static void finish(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
+                     const Problem& problem) {
+    if (problem.retry_after) {
+      context->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                   std::to_string(problem.retry_after->ns / 1'000'000));
+    }
+    reactor->Finish(grpc_status_of(problem));
+  }
+
+  template <class Request, class Response, class Function>
+  grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext* context, const Request& request,
+                                  Response& response, Method method, Function function) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    auto caller = admit(context, method);
+    if (const auto* problem = std::get_if<Problem>(&caller)) {
+      finish(context, reactor, *problem);
+      return reactor;
+    }
+    (handlers_.*function)(std::get<Caller>(caller), request,
+                          [context, reactor, &response](Answer<Response>&& answer) {
+                            if (const auto* problem = std::get_if<Problem>(&answer)) {
+                              return finish(context, reactor, *problem);
+                            }
+                            response = std::move(std::get<Response>(answer));
+                            reactor->Finish(grpc::Status::OK);
+                          });
+    return reactor;
+  }
+
+  template <class Response, class Request, class Function>
+  grpc::ServerWriteReactor<Response>* server_stream(grpc::CallbackServerContext* context,
+                                                    const Request& request, Method method,
+                                                    Function function) {
+    using Refused = RefusedCall<grpc::ServerWriteReactor<Response>>;
+    auto caller = admit(context, method);
+    if (const auto* problem = std::get_if<Problem>(&caller)) return new Refused(*problem);
+    auto source = (handlers_.*function)(std::get<Caller>(caller), request);
+    if (const auto* problem = std::get_if<Problem>(&source)) return new Refused(*problem);
+    return SourceWriter<Response>::start(handlers_.context(),
+                                         std::move(std::get<SourcePtr<Response>>(source)));
+  }
+
+  grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse>* submit_stream(
+      grpc::CallbackServerContext* context, Method method) {
+    using Base = grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse>;
+    auto caller = admit(context, method);
+    if (const auto* problem = std::get_if<Problem>(&caller)) return new RefusedCall<Base>(*problem);
+    return new SubmitCall(handlers_.context(), handlers_.submit_tasks(std::get<Caller>(caller)));
+  }
+
+  Handlers& handlers_;
+  Authenticator& authenticator_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const TlsText& tls) {
+  if (tls.certificates.empty()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({tls.key, tls.certificates});
+  return grpc::SslServerCredentials(options);
+}
+
+}  // namespace
+
+struct GrpcServer::Parts {
+  Parts(Handlers& handlers, Authenticator& authenticator) : service(handlers, authenticator) {}
+  SchedulerService service;
+  std::unique_ptr<grpc::Server> server;
+  int port = 0;
+};
+
+GrpcServer::GrpcServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+GrpcServer::~GrpcServer() { stop(Duration{0}); }
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcOptions& options,
+                                                      Handlers& handlers,
+                                                      Authenticator& authenticator) {
+  // Both are for the whole process, and may be said again.
+  grpc::EnableDefaultHealthCheckService(true);
+  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  auto parts = std::make_unique<Parts>(handlers, authenticator);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.address, credentials_of(options.tls), &parts->port);
+  builder.RegisterService(&parts->service);
+  builder.SetMaxReceiveMessageSize(options.message_bytes_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.metadata_bytes_max);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_max);
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingEveryMs);
+  // A second server on the same port must fail, not share it.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  grpc::ResourceQuota quota("berth");
+  quota.Resize(kMemoryMax);
+  builder.SetResourceQuota(quota);
+  parts->server = builder.BuildAndStart();
+  if (parts->server == nullptr || parts->port == 0) {
+    return Error{"cannot listen for gRPC on " + options.address +
+                 ": the address is in use, or not one of this machine; set another one"};
+  }
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(parts)));
+}
+
+int GrpcServer::port() const { return parts_->port; }
+
+void GrpcServer::set_serving(bool serving) {
+  if (auto* health = parts_->server->GetHealthCheckService()) {
+    health->SetServingStatus(serving);
+    health->SetServingStatus(v1::Scheduler::service_full_name(), serving);
+  }
+}
+
+void GrpcServer::stop(Duration grace) {
+  if (parts_->server == nullptr) return;
+  parts_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::nanoseconds(grace.ns));
+  parts_->server->Wait();
+  parts_->server.reset();
+}
+
+}  // namespace berth::api

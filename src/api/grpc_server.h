@@ -1,0 +1,45 @@
+// GrpcServer: the method table as a gRPC service, with health and reflection.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/auth.h"
+#include "api/handlers.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace berth::api {
+
+struct TlsText {
+  std::string certificates;  // PEM; "": no TLS
+  std::string key;
+};
+
+struct GrpcOptions {
+  std::string address;  // "127.0.0.1:50051"; port 0: a free one
+  TlsText tls;
+  int message_bytes_max = 4 << 20;
+  int metadata_bytes_max = 16 << 10;
+  int streams_max = 1024;  // calls at once on one connection
+  bool reflection = true;
+};
+
+class GrpcServer {
+ public:
+  static Result<std::unique_ptr<GrpcServer>> start(const GrpcOptions& options, Handlers& handlers,
+                                                   Authenticator& authenticator);
+  ~GrpcServer();
+
+  int port() const;
+  void set_serving(bool serving);
+  // Takes no new calls; those that run may end within `grace`, then they are cut off.
+  void stop(Duration grace);
+
+ private:
+  struct Parts;
+  explicit GrpcServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::api

@@ -1,0 +1,118 @@
+// Administration: tenants, queues, models, the configuration, backups.
+#include "api/config_messages.h"
+#include "api/handlers.h"
+#include "api/outcomes.h"
+
+namespace berth::api {
+namespace {
+
+Problem not_possible(const std::string& what) {
+  return {.code = Code::unimplemented,
+          .reason = "not_supported",
+          .message = "this server was started without " + what};
+}
+
+Problem failed(const Error& error) {
+  return {.code = Code::failed_precondition, .reason = "failed", .message = error.message};
+}
+
+std::vector<FieldFlaw> flaws_in_name(const std::string& name) {
+  std::string flaw = flaw_in_name(name);
+  if (flaw.empty()) return {};
+  return {{"name", std::move(flaw)}};
+}
+
+template <class Response>
+auto failing(const Reply<Response>& reply) {
+  return [reply](Problem&& problem) { reply(std::move(problem)); };
+}
+template <class Response>
+auto creating(const Reply<Response>& reply) {
+  return [reply](const service::ControlOutcome& outcome) {
+    Response response;
+    response.set_created(outcome.created);
+    reply(std::move(response));
+  };
+}
+
+}  // namespace
+
+void Handlers::put_tenant(const Caller&, const v1::PutTenantRequest& request,
+                          Reply<v1::PutTenantResponse> reply) {
+  service::DefineTenant wanted{.name = request.name(),
+                               .spec = context_.service.options().tenant_defaults,
+                               .tier = context_.service.options().tenant_default_tier};
+  context_.service.view().read([&](const service::Board& board) {
+    const TenantId known = board.names().tenant(request.name());
+    if (!known) return;
+    wanted.spec = board.names().tenants()[known.value].spec;
+    wanted.tier = board.names().tenants()[known.value].tier;
+  });
+  std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
+  merge(request.config(), wanted.spec, wanted.tier, flaws);
+  if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  control(std::move(wanted), failing(reply), creating(reply));
+}
+
+void Handlers::put_queue(const Caller&, const v1::PutQueueRequest& request,
+                         Reply<v1::PutQueueResponse> reply) {
+  service::DefineQueue wanted{.name = request.name()};
+  context_.service.view().read([&](const service::Board& board) {
+    const QueueId known = board.names().queue(request.name());
+    if (!known) return;
+    wanted.spec = board.names().queues()[known.value].spec;
+    if (wanted.spec.model) wanted.model = board.names().models()[wanted.spec.model.value].name;
+  });
+  std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
+  merge(request.config(), wanted.spec, wanted.model, flaws);
+  if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  control(std::move(wanted), failing(reply), creating(reply));
+}
+
+void Handlers::put_model(const Caller&, const v1::PutModelRequest& request,
+                         Reply<v1::PutModelResponse> reply) {
+  service::DefineModel wanted{.name = request.name()};
+  context_.service.view().read([&](const service::Board& board) {
+    const ModelId known = board.names().model(request.name());
+    if (known) wanted.spec = board.names().models()[known.value].spec;
+  });
+  std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
+  merge(request.config(), wanted.spec, flaws);
+  if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  control(std::move(wanted), failing(reply), creating(reply));
+}
+
+void Handlers::get_config(const Caller&, const v1::GetConfigRequest&,
+                          Reply<v1::GetConfigResponse> reply) {
+  if (!context_.hooks.config) return reply(not_possible("a configuration to show"));
+  reply(context_.hooks.config());
+}
+
+// Reloading and copying take long: a worker does them, so that no network thread waits.
+void Handlers::reload_config(const Caller&, const v1::ReloadConfigRequest& request,
+                             Reply<v1::ReloadConfigResponse> reply) {
+  if (!context_.hooks.reload) return reply(not_possible("a configuration file"));
+  context_.workers.post([this, dry_run = request.dry_run(), reply] {
+    const auto changes = context_.hooks.reload(dry_run);
+    if (!changes.ok()) return reply(failed(changes.error()));
+    v1::ReloadConfigResponse response;
+    for (const std::string& change : *changes)
+      response.add_changes(change);
+    reply(std::move(response));
+  });
+}
+
+void Handlers::backup(const Caller&, const v1::BackupRequest& request,
+                      Reply<v1::BackupResponse> reply) {
+  if (!context_.hooks.backup) return reply(not_possible("backups"));
+  if (request.path().empty()) {
+    return reply(bad_field("path", "is required: a folder on the server that does not exist yet"));
+  }
+  context_.workers.post([this, path = request.path(), reply] {
+    auto result = context_.hooks.backup(path);
+    if (!result.ok()) return reply(failed(result.error()));
+    reply(std::move(*result));
+  });
+}
+
+}  // namespace berth::api

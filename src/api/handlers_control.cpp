@@ -1,0 +1,224 @@
+// Requests that change tasks: cancel, hold, release, resolve.
+#include <utility>
+
+#include "api/handlers.h"
+#include "api/outcomes.h"
+#include "api/submit_problem.h"
+#include "api/task_finder.h"
+#include "api/task_status.h"
+
+namespace berth::api {
+namespace {
+
+constexpr std::size_t kVisitedAtOnce = 20'000;  // lines under one hold of the view's lock
+constexpr std::size_t kCancelledAtOnce = 1'000;
+constexpr auto kRetryFullRing = std::chrono::milliseconds(2);
+constexpr int kRetriesMax = 2'500;
+
+bool is_empty(const v1::TaskFilter& filter) { return filter.ByteSizeLong() == 0; }
+
+std::variant<TaskNo, Problem> find_live(const ApiContext& context, const Caller& caller,
+                                        const std::string& task_id, const std::string& user_id) {
+  auto found = find_task(context, caller, {.task_id = task_id, .user_id = user_id});
+  if (auto* problem = std::get_if<Problem>(&found)) return std::move(*problem);
+  const auto& task = std::get<FoundTask>(found);
+  if (task.live) return TaskNo{task.status.task_no()};
+  return Problem{.code = Code::failed_precondition,
+                 .reason = "task_ended",
+                 .message = "task \"" + task_id + "\" has ended",
+                 .metadata = {{"subject", task_id}}};
+}
+
+}  // namespace
+
+void Handlers::control(service::Control what, Fail fail, Then then) {
+  service::ControlCommand command;
+  command.what = std::move(what);
+  command.done = [this, fail, then](const service::ControlOutcome& outcome) {
+    context_.workers.post([this, fail, then, outcome] {
+      if (outcome.kind == service::ControlOutcome::Kind::done) return then(outcome);
+      fail(context_.service.view().read([&](const service::Board& board) {
+        return problem_of(outcome, board, context_.now());
+      }));
+    });
+  };
+  if (!context_.service.offer(std::move(command))) fail(not_taken(context_));
+}
+
+template <class Response>
+void Handlers::control_and_answer(service::Control what, Reply<Response> reply) {
+  control(std::move(what), [reply](Problem&& problem) { reply(std::move(problem)); },
+          [reply](const service::ControlOutcome&) { reply(Response{}); });
+}
+
+// ---- Cancel --------------------------------------------------------------------------------------
+
+struct Handlers::Cancelling {
+  std::vector<TaskNo> tasks;
+  std::size_t sent = 0;
+  int retries = 0;
+  v1::CancelTaskResponse response;
+  Reply<v1::CancelTaskResponse> reply;
+};
+
+void Handlers::cancel_task(const Caller& caller, const v1::CancelTaskRequest& request,
+                           Reply<v1::CancelTaskResponse> reply) {
+  const int ways = (request.task_id().empty() ? 0 : 1) + (request.group().empty() ? 0 : 1) +
+                   (is_empty(request.filter()) ? 0 : 1);
+  if (ways != 1) {
+    return reply(bad_field("task_id", "give one of task_id, group and filter, and only one"));
+  }
+  const auto cancelling = std::make_shared<Cancelling>();
+  cancelling->reply = std::move(reply);
+  if (!request.task_id().empty()) {
+    auto found = find_task(context_, caller,
+                           {.task_id = request.task_id(), .user_id = request.user_id()});
+    if (auto* problem = std::get_if<Problem>(&found)) {
+      return cancelling->reply(std::move(*problem));
+    }
+    // One that has ended is matched and left as it is, so that asking twice does no harm.
+    const auto& task = std::get<FoundTask>(found);
+    cancelling->response.set_matched(1);
+    if (task.live) cancelling->tasks.push_back(TaskNo{task.status.task_no()});
+  } else {
+    v1::TaskFilter filter = request.filter();
+    if (!request.group().empty()) filter.set_group(request.group());
+    if (filter.user_id().empty()) filter.set_user_id(request.user_id());
+    auto tenant = tenant_in_filter(context_, caller, filter);
+    if (auto* problem = std::get_if<Problem>(&tenant)) {
+      return cancelling->reply(std::move(*problem));
+    }
+    filter.set_user_id(std::get<std::string>(tenant));
+    cancelling->tasks = collect(filter);
+    cancelling->response.set_matched(cancelling->tasks.size());
+  }
+  if (request.dry_run()) return cancelling->reply(std::move(cancelling->response));
+  cancel_next(cancelling);
+}
+
+std::vector<TaskNo> Handlers::collect(const v1::TaskFilter& filter) {
+  const TaskMatcher matcher(filter, filter.user_id());
+  std::vector<TaskNo> tasks;
+  TaskNo first{0};
+  while (first) {
+    first = context_.service.view().read([&](const service::Board& board) {
+      TaskNo next;
+      std::size_t visited = 0;
+      board.tasks().each_from(first, [&](const service::TaskLine& line) {
+        if (visited++ == kVisitedAtOnce) {
+          next = line.card->task;
+          return false;
+        }
+        if (matcher.matches(*line.card, line.state, board.names())) {
+          tasks.push_back(line.card->task);
+        }
+        return true;
+      });
+      return next;
+    });
+  }
+  return tasks;
+}
+
+// A part at a time, the next when the last is done, so that a large cancel leaves room for others.
+void Handlers::cancel_next(std::shared_ptr<Cancelling> cancelling) {
+  auto& work = *cancelling;
+  if (work.sent == work.tasks.size()) return work.reply(std::move(work.response));
+  const std::size_t count = std::min(kCancelledAtOnce, work.tasks.size() - work.sent);
+  const auto begin = work.tasks.begin() + static_cast<std::ptrdiff_t>(work.sent);
+  service::CancelTasks part{{begin, begin + static_cast<std::ptrdiff_t>(count)}};
+  control(
+      std::move(part),
+      [this, cancelling](Problem&& problem) {
+        if (problem.reason == "unknown_task") {  // it has ended in the meantime
+          return cancelling->reply(std::move(cancelling->response));
+        }
+        const bool begun = cancelling->sent > 0;
+        if (!begun || problem.reason != "server_busy" || ++cancelling->retries > kRetriesMax) {
+          return cancelling->reply(std::move(problem));
+        }
+        context_.workers.after(kRetryFullRing, [this, cancelling] { cancel_next(cancelling); });
+      },
+      [this, cancelling, count](const service::ControlOutcome& outcome) {
+        cancelling->sent += count;
+        cancelling->retries = 0;
+        cancelling->response.set_cancelled(cancelling->response.cancelled() + outcome.count);
+        cancel_next(cancelling);
+      });
+}
+
+// ---- One task, one signal ------------------------------------------------------------------------
+
+void Handlers::hold_task(const Caller& caller, const v1::HoldTaskRequest& request,
+                         Reply<v1::HoldTaskResponse> reply) {
+  auto task = find_live(context_, caller, request.task_id(), request.user_id());
+  if (auto* problem = std::get_if<Problem>(&task)) return reply(std::move(*problem));
+  control_and_answer(service::HoldTask{std::get<TaskNo>(task)}, std::move(reply));
+}
+
+void Handlers::release_task(const Caller& caller, const v1::ReleaseTaskRequest& request,
+                            Reply<v1::ReleaseTaskResponse> reply) {
+  auto task = find_live(context_, caller, request.task_id(), request.user_id());
+  if (auto* problem = std::get_if<Problem>(&task)) return reply(std::move(*problem));
+  control_and_answer(service::ReleaseTask{std::get<TaskNo>(task)}, std::move(reply));
+}
+
+void Handlers::resolve_dependency(const Caller& caller, const v1::ResolveDependencyRequest& request,
+                                  Reply<v1::ResolveDependencyResponse> reply) {
+  if (std::string flaw = flaw_in_name(request.signal()); !flaw.empty()) {
+    return reply(bad_field("signal", std::move(flaw)));
+  }
+  auto tenant = tenant_of(caller, request.user_id());
+  if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
+  control(service::ResolveSignal{std::get<std::string>(tenant), request.signal()},
+          [reply](Problem&& problem) { reply(std::move(problem)); },
+          [reply](const service::ControlOutcome& outcome) {
+            v1::ResolveDependencyResponse response;
+            response.set_released(outcome.count);
+            reply(std::move(response));
+          });
+}
+
+// ---- GPUs, queues, tenants -----------------------------------------------------------------------
+
+void Handlers::drain_gpu(const Caller&, const v1::DrainGPURequest& request,
+                         Reply<v1::DrainGPUResponse> reply) {
+  control_and_answer(service::SetGpuDraining{request.gpu(), true}, std::move(reply));
+}
+
+void Handlers::resume_gpu(const Caller&, const v1::ResumeGPURequest& request,
+                          Reply<v1::ResumeGPUResponse> reply) {
+  control_and_answer(service::SetGpuDraining{request.gpu(), false}, std::move(reply));
+}
+
+void Handlers::pause(const Caller&, const v1::PauseRequest& request,
+                     Reply<v1::PauseResponse> reply) {
+  const bool queue = !request.task_type().empty();
+  if (queue == !request.user_id().empty()) {
+    return reply(bad_field("task_type", "give one of task_type and user_id, and only one"));
+  }
+  if (!queue && request.drain()) return reply(bad_field("drain", "is for queues"));
+  if (!queue) {
+    return control_and_answer(service::SetTenantPaused{request.user_id(), true}, std::move(reply));
+  }
+  if (request.drain()) {
+    return control_and_answer(service::SetQueueDraining{request.task_type(), true},
+                              std::move(reply));
+  }
+  control_and_answer(service::SetQueuePaused{request.task_type(), true}, std::move(reply));
+}
+
+void Handlers::resume(const Caller&, const v1::ResumeRequest& request,
+                      Reply<v1::ResumeResponse> reply) {
+  const bool queue = !request.task_type().empty();
+  if (queue == !request.user_id().empty()) {
+    return reply(bad_field("task_type", "give one of task_type and user_id, and only one"));
+  }
+  if (queue) {
+    return control_and_answer(service::SetQueuePaused{request.task_type(), false},
+                              std::move(reply));
+  }
+  control_and_answer(service::SetTenantPaused{request.user_id(), false}, std::move(reply));
+}
+
+}  // namespace berth::api

@@ -1,0 +1,290 @@
+// See http_router.h.
+#include "api/http_router.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "api/json_messages.h"
+#include "api/json_text.h"
+#include "api/metrics_text.h"
+#include "api/openapi.h"
+#include "api/outcomes.h"
+#include "api/sse.h"
+#include "api/submit_stream.h"
+#include "api/text_source.h"
+
+namespace berth::api {
+namespace {
+
+constexpr const char* kJson = "application/json";
+constexpr const char* kText = "text/plain; charset=utf-8";
+constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+HttpReply json_reply(const google::protobuf::Message& message) {
+  return {.content_type = kJson, .body = json_of(message) + "\n"};
+}
+
+template <class Response>
+void answer_with(const HttpDone& done, Answer<Response>&& answer) {
+  if (const auto* problem = std::get_if<Problem>(&answer)) return done(problem_reply(*problem));
+  done(json_reply(std::get<Response>(answer)));
+}
+
+bool has_parameter(const Parameters& parameters, std::string_view name) {
+  return std::ranges::any_of(parameters, [&](const auto& one) { return one.first == name; });
+}
+
+std::optional<Problem> set_request_id(google::protobuf::Message& message, const std::string& key) {
+  const auto* field = message.GetDescriptor()->FindFieldByName("request_id");
+  if (key.empty() || field == nullptr) return std::nullopt;
+  const std::string given = message.GetReflection()->GetString(message, field);
+  if (!given.empty() && given != key) {
+    return bad_field("request_id", "differs from the header Idempotency-Key");
+  }
+  message.GetReflection()->SetString(&message, field, key);
+  return std::nullopt;
+}
+
+// Body, then query, then path; a body that names another thing than the path is refused.
+std::optional<Problem> fill(google::protobuf::Message& message, const Matched& matched,
+                            const HttpRequest& request) {
+  if (!request.body.empty()) {
+    if (auto problem = read_json(request.body, message)) return problem;
+  }
+  for (const auto& [key, value] : matched.query) {
+    if (auto problem = set_field(message, key, value)) return problem;
+  }
+  for (const auto& [key, value] : matched.path) {
+    const auto* field = message.GetDescriptor()->FindFieldByName(key);
+    const std::string given = message.GetReflection()->GetString(message, field);
+    if (!given.empty() && given != value) return bad_field(key, "differs from the path's");
+    if (auto problem = set_field(message, key, value)) return problem;
+  }
+  return set_request_id(message, request.idempotency_key);
+}
+
+Problem no_route(const NoRoute& none) {
+  if (none.allowed.empty()) {
+    return {.code = Code::not_found,
+            .reason = "unknown_path",
+            .message = "there is no such path; /openapi.json lists them"};
+  }
+  return {.code = Code::unimplemented,
+          .reason = "method_not_allowed",
+          .message = "this path does not take that method"};
+}
+
+HttpReply no_route_reply(const NoRoute& none) {
+  HttpReply reply = problem_reply(no_route(none));
+  if (none.allowed.empty()) return reply;
+  reply.status = 405;
+  std::string allow;
+  for (const Verb verb : none.allowed) {
+    allow += (allow.empty() ? "" : ", ") + std::string(name_of(verb));
+  }
+  reply.headers.emplace_back("Allow", allow);
+  return reply;
+}
+
+std::string_view host_of(std::string_view authority) {
+  const std::size_t slashes = authority.find("://");
+  if (slashes != std::string_view::npos) authority.remove_prefix(slashes + 3);
+  return authority;
+}
+
+}  // namespace
+
+HttpReply problem_reply(const Problem& problem) {
+  HttpReply reply{.status = http_status_of(problem),
+                  .content_type = "application/problem+json",
+                  .body = problem_json(problem)};
+  if (problem.retry_after) {
+    const std::int64_t whole = (problem.retry_after->ns + 999'999'999) / 1'000'000'000;
+    reply.headers.emplace_back("Retry-After", std::to_string(std::max<std::int64_t>(1, whole)));
+  }
+  if (problem.code == Code::unauthenticated) {
+    reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"berth\"");
+  }
+  return reply;
+}
+
+bool is_loopback_host(std::string_view host) {
+  std::string_view name = host;
+  if (name.starts_with('[')) {
+    const std::size_t end = name.find(']');
+    if (end == std::string_view::npos) return false;
+    const std::string_view rest = name.substr(end + 1);
+    return name.substr(0, end + 1) == "[::1]" && (rest.empty() || rest.starts_with(':'));
+  }
+  name = name.substr(0, name.find(':'));
+  if (name == "localhost" || name == "127.0.0.1") return true;
+  return name.starts_with("127.") && std::ranges::all_of(name, [](char c) {
+           return c == '.' || (c >= '0' && c <= '9');
+         });
+}
+
+HttpRouter::HttpRouter(RouterOptions options, Handlers& handlers, Authenticator& authenticator)
+    : options_(options), handlers_(handlers), authenticator_(authenticator) {}
+
+// What a browser may be talked into by a foreign page is refused before anything is looked at.
+std::optional<Problem> HttpRouter::refuse(const HttpRequest& request) const {
+  if (options_.loopback_only && !is_loopback_host(request.host)) {
+    return Problem{.code = Code::permission_denied,
+                   .reason = "foreign_host",
+                   .message = "the Host header must name this machine: localhost, 127.0.0.1 or ::1"};
+  }
+  if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+  if (!request.origin.empty() && host_of(request.origin) != request.host) {
+    return Problem{.code = Code::permission_denied,
+                   .reason = "foreign_origin",
+                   .message = "requests from pages of another origin change nothing here"};
+  }
+  const bool json = request.content_type.starts_with(kJson);
+  if (!json && (!request.body.empty() || !request.content_type.empty())) {
+    return Problem{.code = Code::invalid_argument,
+                   .reason = "not_json",
+                   .message = "the body must be JSON: send \"Content-Type: application/json\""};
+  }
+  return std::nullopt;
+}
+
+void HttpRouter::answer(const HttpRequest& request, HttpDone done) {
+  if (auto problem = refuse(request)) return done(problem_reply(*problem));
+  const auto route = match_route(request.method, request.target);
+  if (const auto* none = std::get_if<NoRoute>(&route)) return done(no_route_reply(*none));
+  const auto& matched = std::get<Matched>(route);
+  const auto* method = std::get_if<Method>(&matched.what);
+  const Role role = method != nullptr
+                        ? info_of(*method).role
+                        : kPages[static_cast<std::size_t>(std::get<Page>(matched.what))].role;
+  const auto caller = authenticator_.admit(request.authorization, role);
+  if (const auto* problem = std::get_if<Problem>(&caller)) return done(problem_reply(*problem));
+  if (method == nullptr) return show(std::get<Page>(matched.what), std::get<Caller>(caller), done);
+  if (!handlers_.context().serving) return done(problem_reply(stopping()));
+  call(*method, std::get<Caller>(caller), matched, request, done);
+}
+
+template <class Request, class Response, class Function>
+void HttpRouter::unary(const Caller& caller, const Matched& matched, const HttpRequest& request,
+                       const HttpDone& done, Function function) {
+  Request message;
+  if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
+  (handlers_.*function)(caller, message, [done](Answer<Response>&& answer) {
+    answer_with(done, std::move(answer));
+  });
+}
+
+void HttpRouter::call(Method method, const Caller& caller, const Matched& matched,
+                      const HttpRequest& request, const HttpDone& done) {
+  switch (method) {
+#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  case Method::rpc:                                                                        \
+    return unary<v1::request_type, v1::response_type>(caller, matched, request, done,      \
+                                                      &Handlers::function);
+#define NOT_HERE(rpc, function, request_type, response_type, verb, path, also, role, summary)
+    BERTH_METHODS(UNARY, NOT_HERE, NOT_HERE)
+#undef NOT_HERE
+#undef UNARY
+    case Method::SubmitTasks:
+      return submit_tasks(caller, matched, request, done);
+    case Method::TaskEvents:
+      return events(caller, matched, request, done);
+    case Method::GetTaskLogs:
+      return logs(caller, matched, request, done);
+  }
+}
+
+// One message, answered when all of it is on disk.
+void HttpRouter::submit_tasks(const Caller& caller, const Matched& matched,
+                              const HttpRequest& request, const HttpDone& done) {
+  v1::SubmitTasksRequest message;
+  if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
+  if (message.sequence() == 0) message.set_sequence(1);
+  const auto stream = handlers_.submit_tasks(caller);
+  const auto response = std::make_shared<v1::SubmitTasksResponse>();
+  stream->open({.ready = [] {},
+                .answer = [response](v1::SubmitTasksResponse&& part) { response->MergeFrom(part); },
+                .finished =
+                    [done, response](std::optional<Problem>&& problem) {
+                      done(problem ? problem_reply(*problem) : json_reply(*response));
+                    }});
+  stream->take(message);
+  stream->no_more();
+}
+
+void HttpRouter::events(const Caller& caller, const Matched& matched, const HttpRequest& request,
+                        const HttpDone& done) {
+  v1::TaskEventsRequest message;
+  if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
+  if (!has_parameter(matched.query, "follow")) message.set_follow(true);
+  if (!request.last_event_id.empty()) {
+    if (auto problem = set_field(message, "after_sequence", request.last_event_id)) {
+      return done(problem_reply(*problem));
+    }
+  }
+  auto source = handlers_.task_events(caller, message);
+  if (const auto* problem = std::get_if<Problem>(&source)) return done(problem_reply(*problem));
+  done(HttpStream{.content_type = kSseType,
+                  .first = sse_opening(),
+                  .source = std::make_shared<TextSource<v1::TaskEvent>>(
+                      std::get<SourcePtr<v1::TaskEvent>>(source), sse_event, sse_problem),
+                  .keep_alive = kSseKeepAlive});
+}
+
+void HttpRouter::logs(const Caller& caller, const Matched& matched, const HttpRequest& request,
+                      const HttpDone& done) {
+  v1::GetTaskLogsRequest message;
+  if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
+  auto answer = handlers_.get_task_logs(caller, message);
+  if (const auto* problem = std::get_if<Problem>(&answer)) return done(problem_reply(*problem));
+  auto& source = std::get<SourcePtr<v1::LogChunk>>(answer);
+  if (request.accept.find(kSseType) != std::string::npos) {
+    return done(HttpStream{
+        .content_type = kSseType,
+        .source = std::make_shared<TextSource<v1::LogChunk>>(source, sse_log, sse_problem),
+        .keep_alive = kSseKeepAlive});
+  }
+  const auto plain = [](const v1::LogChunk& chunk) {
+    return chunk.data() + (chunk.truncated() ? "\n[output was cut here]\n" : "");
+  };
+  const auto last_word = [](const Problem& problem) { return "\n[" + problem.message + "]\n"; };
+  done(HttpStream{.content_type = kText,
+                  .source = std::make_shared<TextSource<v1::LogChunk>>(source, plain, last_word)});
+}
+
+void HttpRouter::show(Page page, const Caller& caller, const HttpDone& done) {
+  ApiContext& context = handlers_.context();
+  switch (page) {
+    case Page::health: {
+      const std::string status = context.serving ? "ok" : "stopping";
+      return done(HttpReply{.content_type = kJson,
+                            .body = "{\"status\":" + json_quoted(status) + ",\"version\":" +
+                                    json_quoted(context.hooks.version) + "}\n"});
+    }
+    case Page::healthz:
+      return done(HttpReply{.content_type = kText, .body = "ok\n"});
+    case Page::readyz: {
+      const bool stalled = context.service.stats().stalled;
+      if (context.serving && !stalled) {
+        return done(HttpReply{.content_type = kText, .body = "ready\n"});
+      }
+      return done(HttpReply{.status = 503,
+                            .content_type = kText,
+                            .body = stalled ? "the journal cannot be written\n" : "stopping\n"});
+    }
+    case Page::openapi:
+      return done(HttpReply{.content_type = kJson, .body = openapi_json(context.hooks.version)});
+    case Page::metrics:
+      return done(HttpReply{.content_type = kMetricsType,
+                            .body = metrics_text(context) + gpu_metrics_text(context)});
+    case Page::gpu_metrics:
+      return done(HttpReply{.content_type = kMetricsType, .body = gpu_metrics_text(context)});
+    case Page::queue_status:
+      return handlers_.get_queue_status(caller, {},
+                                        [done](Answer<v1::GetQueueStatusResponse>&& answer) {
+                                          answer_with(done, std::move(answer));
+                                        });
+  }
+}
+
+}  // namespace berth::api

@@ -1,0 +1,248 @@
+// See http_server.h and http_session.h.
+#include "api/http_server.h"
+
+#include <thread>
+
+#include "api/http_session.h"
+
+namespace berth::api {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr int kThreads = 2;
+constexpr std::chrono::seconds kHandshakeTime{10};
+constexpr std::chrono::milliseconds kAfterFailedAccept{50};
+constexpr std::string_view kFull =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+    "Connection: close\r\n\r\n";
+
+std::string field(const http::request<http::string_body>& request, http::field name) {
+  const auto value = request[name];
+  return {value.data(), value.size()};
+}
+
+// A connection that is counted as long as it lives.
+class Guest {
+ public:
+  Guest(SharedPtr shared, std::string address)
+      : shared_(std::move(shared)), address_(std::move(address)) {}
+  ~Guest() { shared_->leave(address_); }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+ private:
+  SharedPtr shared_;
+  std::string address_;
+};
+
+asio::awaitable<void> serve_plain(tcp::socket socket, SharedPtr shared, std::string address) {
+  const Guest guest(shared, std::move(address));
+  beast::tcp_stream stream(std::move(socket));
+  co_await serve(stream, shared);
+  boost::system::error_code ignored;
+  stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+asio::awaitable<void> serve_tls(tcp::socket socket, SharedPtr shared, std::string address,
+                                std::shared_ptr<asio::ssl::context> tls) {
+  const Guest guest(shared, std::move(address));
+  beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *tls);
+  boost::system::error_code error;
+  beast::get_lowest_layer(stream).expires_after(kHandshakeTime);
+  co_await stream.async_handshake(asio::ssl::stream_base::server,
+                                  asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return;
+  co_await serve(stream, shared);
+  beast::get_lowest_layer(stream).expires_after(std::chrono::seconds(1));
+  co_await stream.async_shutdown(asio::redirect_error(asio::use_awaitable, error));
+}
+
+asio::awaitable<void> accept_all(tcp::acceptor& acceptor, SharedPtr shared,
+                                 std::shared_ptr<asio::ssl::context> tls) {
+  const auto executor = co_await asio::this_coro::executor;
+  while (acceptor.is_open()) {
+    boost::system::error_code error;
+    const auto strand = asio::make_strand(acceptor.get_executor());
+    tcp::socket socket(strand);
+    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor.is_open() || shared->stopping) co_return;
+    if (error) {  // no file descriptors left, or a client that went away again
+      asio::steady_timer pause(executor, kAfterFailedAccept);
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    const std::string address = socket.remote_endpoint(error).address().to_string();
+    if (!shared->enter(address)) {
+      socket.non_blocking(true, error);
+      socket.write_some(asio::buffer(kFull), error);
+      continue;
+    }
+    socket.set_option(tcp::no_delay(true), error);
+    if (tls != nullptr) {
+      asio::co_spawn(strand, serve_tls(std::move(socket), shared, address, tls), asio::detached);
+    } else {
+      asio::co_spawn(strand, serve_plain(std::move(socket), shared, address), asio::detached);
+    }
+  }
+}
+
+Result<std::shared_ptr<asio::ssl::context>> tls_context(const TlsText& tls) {
+  if (tls.certificates.empty()) return std::shared_ptr<asio::ssl::context>();
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  boost::system::error_code error;
+  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                           asio::ssl::context::no_tlsv1_1,
+                       error);
+  if (!error) context->use_certificate_chain(asio::buffer(tls.certificates), error);
+  if (error) return Error{"cannot use the TLS certificate: " + error.message()};
+  context->use_private_key(asio::buffer(tls.key), asio::ssl::context::pem, error);
+  if (error) return Error{"cannot use the TLS key: " + error.message()};
+  return context;
+}
+
+Error cannot_listen(const std::string& address, const std::string& why) {
+  return {"cannot listen for HTTP on " + address + ": " + why};
+}
+
+Result<tcp::endpoint> endpoint_of(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return cannot_listen(address, "expected HOST:PORT");
+  std::string host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  asio::io_context io;
+  tcp::resolver resolver(io);
+  boost::system::error_code error;
+  const auto found = resolver.resolve(host, address.substr(colon + 1),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service,
+                                      error);
+  if (error || found.empty()) return cannot_listen(address, error.message());
+  return found.begin()->endpoint();
+}
+
+}  // namespace
+
+bool HttpShared::enter(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  if (connections >= limits.connections) return false;
+  std::size_t& count = by_address_[address];
+  if (count >= limits.connections_per_address) return false;
+  ++count;
+  ++connections;
+  return true;
+}
+
+void HttpShared::leave(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  --connections;
+  const auto at = by_address_.find(address);
+  if (--at->second == 0) by_address_.erase(at);
+}
+
+HttpRequest request_of(http::request<http::string_body>&& from) {
+  HttpRequest request;
+  request.method = std::string(from.method_string());
+  request.target = std::string(from.target());
+  request.authorization = field(from, http::field::authorization);
+  request.content_type = field(from, http::field::content_type);
+  request.accept = field(from, http::field::accept);
+  request.host = field(from, http::field::host);
+  request.origin = field(from, http::field::origin);
+  request.idempotency_key = std::string(from["Idempotency-Key"]);
+  request.last_event_id = std::string(from["Last-Event-ID"]);
+  request.body = std::move(from.body());
+  return request;
+}
+
+std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error) {
+  Problem problem{.code = Code::invalid_argument};
+  int status = 400;
+  if (error == http::error::body_limit || error == http::error::buffer_overflow) {
+    status = 413;
+    problem.reason = "body_too_large";
+    problem.message = "the body is larger than this server takes";
+  } else if (error == http::error::header_limit) {
+    status = 431;
+    problem.reason = "header_too_large";
+    problem.message = "the header is larger than this server takes";
+  } else if (error == beast::error::timeout) {
+    status = 408;
+    problem.reason = "slow_request";
+    problem.message = "the request did not arrive in time";
+  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::end_of_stream && error != http::error::partial_message) {
+    problem.reason = "bad_http";
+    problem.message = "this is not an HTTP/1.1 request: " + error.message();
+  } else {
+    return std::nullopt;
+  }
+  HttpReply reply = problem_reply(problem);
+  reply.status = status;
+  return reply;
+}
+
+struct HttpServer::Parts {
+  SharedPtr shared = std::make_shared<HttpShared>();
+  std::vector<std::thread> threads;
+  std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(kThreads);
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
+  std::optional<tcp::acceptor> acceptor;
+  int port = 0;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+HttpServer::~HttpServer() { stop(Duration{0}); }
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options,
+                                                      HttpRouter& router, Workers& workers,
+                                                      Streams& streams) {
+  const Result<tcp::endpoint> endpoint = endpoint_of(options.address);
+  if (!endpoint.ok()) return endpoint.error();
+  const Result<std::shared_ptr<asio::ssl::context>> tls = tls_context(options.tls);
+  if (!tls.ok()) return tls.error();
+  auto parts = std::make_unique<Parts>();
+  parts->shared->limits = options.limits;
+  parts->shared->router = &router;
+  parts->shared->workers = &workers;
+  parts->shared->streams = &streams;
+  parts->shared->io = parts->io;
+  parts->work.emplace(asio::make_work_guard(*parts->io));
+  boost::system::error_code error;
+  tcp::acceptor& acceptor = parts->acceptor.emplace(asio::make_strand(*parts->io));
+  acceptor.open(endpoint->protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(*endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return cannot_listen(options.address, error.message());
+  parts->port = acceptor.local_endpoint().port();
+  asio::co_spawn(acceptor.get_executor(), accept_all(acceptor, parts->shared, *tls),
+                 asio::detached);
+  for (int i = 0; i < kThreads; ++i) {
+    parts->threads.emplace_back([io = parts->io.get()] { io->run(); });
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+}
+
+int HttpServer::port() const { return parts_->port; }
+std::size_t HttpServer::connections() const { return parts_->shared->connections; }
+
+void HttpServer::stop(Duration grace) {
+  if (parts_->io == nullptr) return;
+  parts_->shared->stopping = true;
+  asio::post(parts_->acceptor->get_executor(), [this] {
+    boost::system::error_code ignored;
+    parts_->acceptor->close(ignored);
+  });
+  const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(grace.ns);
+  while (parts_->shared->busy > 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  parts_->work.reset();
+  parts_->io->stop();
+  for (std::thread& thread : parts_->threads)
+    thread.join();
+  parts_->acceptor.reset();
+  parts_->io.reset();  // with it go the sessions that were left
+}
+
+}  // namespace berth::api

@@ -1,0 +1,56 @@
+// HttpServer: HTTP/1.1 on sockets, for the router. Everything a client may take too much of has a
+// limit: bytes of header and body, time for each, connections, connections of one address, bytes of
+// all bodies together. A slow client costs its own connection only.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "api/grpc_server.h"
+#include "api/http_router.h"
+#include "api/workers.h"
+#include "base/result.h"
+
+namespace berth::api {
+
+struct HttpLimits {
+  std::uint32_t header_bytes = 8U << 10;
+  std::uint64_t body_bytes = 4U << 20;
+  std::uint64_t bodies_bytes = 256ULL << 20;  // of all requests that are being read
+  std::size_t connections = 1024;
+  std::size_t connections_per_address = 512;
+  std::chrono::milliseconds header_time{5'000};  // for the whole header
+  std::chrono::milliseconds body_time{30'000};   // for the whole body
+  std::chrono::milliseconds answer_time{60'000};
+  std::chrono::milliseconds write_time{30'000};  // for each piece of an answer
+  std::chrono::milliseconds idle_time{60'000};   // between requests
+  std::chrono::milliseconds keep_alive_every{15'000};
+};
+
+struct HttpOptions {
+  std::string address;  // "127.0.0.1:8080"; port 0: a free one
+  TlsText tls;
+  HttpLimits limits;
+};
+
+class HttpServer {
+ public:
+  static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options, HttpRouter& router,
+                                                   Workers& workers, Streams& streams);
+  ~HttpServer();
+
+  int port() const;
+  std::size_t connections() const;
+  // Takes no new connections; answers that are under way may end within `grace`.
+  void stop(Duration grace);
+
+ private:
+  struct Parts;
+  explicit HttpServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::api

@@ -1,0 +1,348 @@
+// One HTTP connection, as a coroutine on its own strand: read a request, ask the router, write the
+// answer, again. Only http_server.cpp includes this.
+//
+// The router and the sources work on other threads; what they have to say comes back through a
+// mailbox: a timer that is cancelled when the letter is there.
+#pragma once
+
+#include <atomic>
+#include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/http_message.h"
+#include "api/http_server.h"
+
+namespace berth::api {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+// What the sessions of a server share; it outlives them.
+struct HttpShared {
+  HttpLimits limits;
+  HttpRouter* router = nullptr;
+  Workers* workers = nullptr;
+  Streams* streams = nullptr;
+  std::weak_ptr<asio::io_context> io;
+
+  std::atomic<std::size_t> connections{0};
+  std::atomic<std::size_t> busy{0};  // between a request's header and the end of its answer
+  std::atomic<std::uint64_t> bodies_bytes{0};
+  std::atomic<bool> stopping{false};
+
+  // False: this address has enough already.
+  bool enter(const std::string& address);
+  void leave(const std::string& address);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> by_address_;
+};
+using SharedPtr = std::shared_ptr<HttpShared>;
+
+// ---- Mailbox -------------------------------------------------------------------------------------
+
+template <class T>
+struct Mailbox {
+  explicit Mailbox(const asio::any_io_executor& executor) : timer(executor) {}
+  asio::steady_timer timer;
+  std::optional<T> letter;
+};
+
+// Puts a letter into the box on its strand. May be called on any thread, also after the server has
+// ended.
+template <class T>
+void deliver(const SharedPtr& shared, const std::shared_ptr<Mailbox<T>>& box, T&& letter) {
+  // While `io` is held the executor of the timer is alive.
+  const std::shared_ptr<asio::io_context> io = shared->io.lock();
+  if (io == nullptr) return;
+  asio::post(box->timer.get_executor(), [box, letter = std::move(letter)]() mutable {
+    box->letter = std::move(letter);
+    box->timer.cancel();
+  });
+}
+
+// Waits for the letter; none: it did not come in time.
+template <class T>
+asio::awaitable<std::optional<T>> wait_for(std::shared_ptr<Mailbox<T>> box,
+                                           std::chrono::milliseconds limit) {
+  box->timer.expires_after(limit);
+  if (!box->letter) {
+    boost::system::error_code ignored;
+    co_await box->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  std::optional<T> letter = std::move(box->letter);
+  box->letter.reset();
+  co_return letter;
+}
+
+// ---- Answers -------------------------------------------------------------------------------------
+
+struct AnswerStyle {
+  unsigned version = 11;
+  bool keep_alive = true;
+  bool head_only = false;
+};
+
+template <class Body>
+void set_common_headers(http::response<Body>& response, const AnswerStyle& style) {
+  response.version(style.version);
+  response.keep_alive(style.keep_alive);
+  response.set("X-Content-Type-Options", "nosniff");
+  response.set("Referrer-Policy", "no-referrer");
+  response.set("X-Frame-Options", "DENY");
+  response.set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+  response.set(http::field::cache_control, "no-store");
+  response.set(http::field::server, "berth");
+}
+
+template <class Stream>
+asio::awaitable<bool> write_reply(Stream& stream, SharedPtr shared, HttpReply reply,
+                                  AnswerStyle style) {
+  http::response<http::string_body> response;
+  response.result(static_cast<unsigned>(reply.status));
+  set_common_headers(response, style);
+  response.set(http::field::content_type, reply.content_type);
+  for (const auto& [name, value] : reply.headers)
+    response.set(name, value);
+  const std::size_t size = reply.body.size();
+  if (!style.head_only) response.body() = std::move(reply.body);
+  response.content_length(size);
+  beast::get_lowest_layer(stream).expires_after(shared->limits.write_time);
+  boost::system::error_code error;
+  http::response_serializer<http::string_body> serializer(response);
+  if (style.head_only) {
+    co_await http::async_write_header(stream, serializer,
+                                      asio::redirect_error(asio::use_awaitable, error));
+  } else {
+    co_await http::async_write(stream, serializer,
+                               asio::redirect_error(asio::use_awaitable, error));
+  }
+  co_return !error && style.keep_alive;
+}
+
+template <class Stream>
+asio::awaitable<bool> write_text(Stream& stream, SharedPtr shared, std::string text, bool last) {
+  beast::get_lowest_layer(stream).expires_after(shared->limits.write_time);
+  boost::system::error_code error;
+  if (!text.empty()) {
+    co_await asio::async_write(stream, http::make_chunk(asio::buffer(text)),
+                               asio::redirect_error(asio::use_awaitable, error));
+  }
+  if (!error && last) {
+    co_await asio::async_write(stream, http::make_chunk_last(),
+                               asio::redirect_error(asio::use_awaitable, error));
+  }
+  co_return !error;
+}
+
+// The pieces of a source, pulled by workers, each asked for when the last one is written.
+template <class Stream>
+asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream answer,
+                                   AnswerStyle style) {
+  using Text = Piece<std::string>;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto pieces = std::make_shared<Mailbox<Text>>(executor);
+  const auto news = std::make_shared<Mailbox<bool>>(executor);
+  const auto wake = [shared, news] { deliver(shared, news, true); };
+  const std::uint64_t open = shared->streams->open(wake);
+  if (open == 0) {
+    co_return co_await write_reply(
+        stream, shared,
+        problem_reply({.code = Code::unavailable,
+                       .reason = "too_many_streams",
+                       .message = "too many streams are open on this server, or it is stopping",
+                       .retry_after = seconds(1)}),
+        style);
+  }
+  answer.source->wake_with(wake);
+  const auto pull = [shared, pieces, source = answer.source] {
+    shared->workers->post([shared, pieces, source] { deliver(shared, pieces, source->pull()); });
+  };
+  pull();
+  std::optional<Text> piece = co_await wait_for(pieces, shared->limits.answer_time);
+  bool going = false;
+  if (!piece || (piece->problem && piece->messages.empty())) {
+    const Problem late{.code = Code::deadline_exceeded,
+                       .reason = "slow_answer",
+                       .message = "the server did not begin to answer in time"};
+    HttpReply reply = problem_reply(piece ? *piece->problem : late);
+    going = co_await write_reply(stream, shared, std::move(reply), style);
+    shared->streams->close(open);
+    co_return going;
+  }
+  http::response<http::empty_body> head;
+  set_common_headers(head, style);
+  head.set(http::field::content_type, answer.content_type);
+  head.set("X-Accel-Buffering", "no");
+  head.chunked(true);
+  http::response_serializer<http::empty_body> serializer(head);
+  boost::system::error_code error;
+  beast::get_lowest_layer(stream).expires_after(shared->limits.write_time);
+  co_await http::async_write_header(stream, serializer,
+                                    asio::redirect_error(asio::use_awaitable, error));
+  going = !error;
+  std::string text = std::move(answer.first);
+  while (going && !style.head_only) {
+    for (const std::string& message : piece->messages)
+      text += message;
+    const bool last = piece->ended || shared->streams->stopping();
+    going = co_await write_text(stream, shared, std::move(text), last);
+    text.clear();
+    if (last || !going) break;
+    if (piece->messages.empty() && !piece->more) {
+      const std::optional<bool> woken = co_await wait_for(news, shared->limits.keep_alive_every);
+      if (!woken) text = answer.keep_alive;
+      if (!woken && answer.keep_alive.empty()) continue;
+    }
+    pull();
+    piece = co_await wait_for(pieces, shared->limits.answer_time);
+    if (!piece) break;
+  }
+  shared->streams->close(open);
+  co_return going && style.keep_alive;
+}
+
+// ---- Requests ------------------------------------------------------------------------------------
+
+// Room for a body in the sum of all bodies; given back at the end.
+class BodyRoom {
+ public:
+  BodyRoom(SharedPtr shared, std::uint64_t bytes) : shared_(std::move(shared)), bytes_(bytes) {
+    granted_ = shared_->bodies_bytes.fetch_add(bytes_) + bytes_ <= shared_->limits.bodies_bytes;
+  }
+  ~BodyRoom() { shared_->bodies_bytes.fetch_sub(bytes_); }
+  BodyRoom(const BodyRoom&) = delete;
+  BodyRoom& operator=(const BodyRoom&) = delete;
+  bool granted() const { return granted_; }
+
+ private:
+  SharedPtr shared_;
+  std::uint64_t bytes_;
+  bool granted_ = false;
+};
+
+class Busy {
+ public:
+  explicit Busy(SharedPtr shared) : shared_(std::move(shared)) { ++shared_->busy; }
+  ~Busy() { --shared_->busy; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  SharedPtr shared_;
+};
+
+using RequestParser = http::request_parser<http::string_body>;
+
+HttpRequest request_of(http::request<http::string_body>&& from);
+// What to say of a request that could not be read; none: the client is gone.
+std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error);
+
+// Reads one request. The reply says why there is none; neither: the connection is over.
+template <class Stream>
+asio::awaitable<std::optional<HttpReply>> read_body(Stream& stream, SharedPtr shared,
+                                                    beast::flat_buffer& buffer,
+                                                    RequestParser& parser) {
+  boost::system::error_code error;
+  beast::get_lowest_layer(stream).expires_after(shared->limits.body_time);
+  if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
+    co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return HttpReply{.status = 0};
+  }
+  co_await http::async_read(stream, buffer, parser,
+                            asio::redirect_error(asio::use_awaitable, error));
+  if (!error) co_return std::nullopt;
+  auto reply = reply_to_unreadable(error);
+  co_return reply ? std::move(*reply) : HttpReply{.status = 0};
+}
+
+// One request and its answer. False: the connection ends.
+template <class Stream>
+asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_buffer& buffer) {
+  boost::system::error_code error;
+  if (buffer.size() == 0) {
+    beast::get_lowest_layer(stream).expires_after(shared->limits.idle_time);
+    const std::size_t read = co_await stream.async_read_some(
+        buffer.prepare(2048), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return false;
+    buffer.commit(read);
+  }
+  RequestParser parser;
+  parser.header_limit(shared->limits.header_bytes);
+  parser.body_limit(shared->limits.body_bytes);
+  beast::get_lowest_layer(stream).expires_after(shared->limits.header_time);
+  co_await http::async_read_header(stream, buffer, parser,
+                                   asio::redirect_error(asio::use_awaitable, error));
+  const AnswerStyle closing{.keep_alive = false};
+  if (error) {
+    auto reply = reply_to_unreadable(error);
+    if (reply) co_await write_reply(stream, shared, std::move(*reply), closing);
+    co_return false;
+  }
+  const Busy busy(shared);
+  const std::uint64_t expected = parser.content_length().value_or(
+      parser.chunked() ? shared->limits.body_bytes : 0);
+  const BodyRoom room(shared, std::min<std::uint64_t>(expected, shared->limits.body_bytes));
+  if (!room.granted()) {
+    HttpReply full = problem_reply({.code = Code::unavailable,
+                                    .reason = "server_busy",
+                                    .message = "too many large requests at once; try again",
+                                    .retry_after = seconds(1)});
+    co_await write_reply(stream, shared, std::move(full), closing);
+    co_return false;
+  }
+  std::optional<HttpReply> unreadable = co_await read_body(stream, shared, buffer, parser);
+  if (unreadable) {
+    if (unreadable->status != 0) {
+      co_await write_reply(stream, shared, std::move(*unreadable), closing);
+    }
+    co_return false;
+  }
+  const AnswerStyle style{.version = parser.get().version(),
+                          .keep_alive = parser.get().keep_alive() && !shared->stopping,
+                          .head_only = parser.get().method() == http::verb::head};
+  const auto request = std::make_shared<HttpRequest>(request_of(parser.release()));
+  const auto executor = co_await asio::this_coro::executor;
+  const auto box = std::make_shared<Mailbox<HttpAnswer>>(executor);
+  // On a worker: handlers may read from disk.
+  shared->workers->post([shared, box, request] {
+    shared->router->answer(*request, [shared, box](HttpAnswer&& answer) {
+      deliver(shared, box, std::move(answer));
+    });
+  });
+  std::optional<HttpAnswer> answer = co_await wait_for(box, shared->limits.answer_time);
+  if (!answer) {
+    HttpReply late = problem_reply({.code = Code::deadline_exceeded,
+                                    .reason = "slow_answer",
+                                    .message = "the server did not answer in time; the request may "
+                                               "still be done"});
+    co_return co_await write_reply(stream, shared, std::move(late), style);
+  }
+  if (auto* reply = std::get_if<HttpReply>(&*answer)) {
+    co_return co_await write_reply(stream, shared, std::move(*reply), style);
+  }
+  co_return co_await write_stream(stream, shared, std::move(std::get<HttpStream>(*answer)), style);
+}
+
+template <class Stream>
+asio::awaitable<void> serve(Stream& stream, SharedPtr shared) {
+  beast::flat_buffer buffer(shared->limits.header_bytes + 65'536);
+  while (!shared->stopping) {
+    const bool going = co_await serve_one(stream, shared, buffer);
+    if (!going) break;
+  }
+}
+
+}  // namespace berth::api

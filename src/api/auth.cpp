@@ -1,9 +1,9 @@
 // See auth.h.
 #include "api/auth.h"
 
-#include <openssl/crypto.h>
-
 #include <cstring>
+
+#include <openssl/crypto.h>
 
 namespace berth::api {
 namespace {
@@ -24,7 +24,8 @@ std::int64_t unix_seconds() {
 }
 
 Problem unauthenticated(std::string reason, std::string message) {
-  return {.code = Code::unauthenticated, .reason = std::move(reason), .message = std::move(message)};
+  return {
+      .code = Code::unauthenticated, .reason = std::move(reason), .message = std::move(message)};
 }
 
 // The secret of "Bearer SECRET"; "": it is of another form.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/latency.h"
 #include "api/streams.h"
 #include "api/task_spec_reader.h"
 #include "api/workers.h"
@@ -38,6 +39,7 @@ struct ApiContext {
   std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
   Streams streams;
   std::atomic<bool> serving{true};
+  Latency submit_latency;
   const std::int64_t started_unix_ms = service.options().wall_clock() / 1'000'000;
   Workers workers;  // last: its jobs use the rest, so it ends first
 };

@@ -27,8 +27,9 @@ bool is_never(const std::string& code) {
 
 // "out_of_memory" -> OUT_OF_MEMORY.
 v1::FailureKind failure_named(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  });
   v1::FailureKind kind = v1::FAILURE_KIND_UNSPECIFIED;
   return v1::FailureKind_Parse(name, &kind) ? kind : v1::FAILURE_KIND_UNSPECIFIED;
 }
@@ -44,16 +45,13 @@ void fill_reason(v1::Reason& to, const store::EndedReason& from) {
 }
 
 void fill_result(v1::TaskResult& to, const store::EndedTask& task) {
-  if (!task.result.empty() &&
-      to.ParseFromArray(task.result.data(), static_cast<int>(task.result.size()))) {
-    return;
-  }
   to.set_completed(task.outcome.completed);
   to.set_failure(failure_named(task.outcome.failure));
   to.set_exit_status(task.outcome.exit_status);
   to.set_term_signal(task.outcome.term_signal);
   to.set_message(task.outcome.message);
   to.set_simulated(task.outcome.simulated);
+  to.set_result(task.result.data(), task.result.size());
 }
 
 void fill_attempt(v1::Attempt& to, const store::EndedAttempt& from) {

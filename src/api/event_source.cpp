@@ -7,6 +7,7 @@ namespace berth::api {
 namespace {
 
 constexpr std::size_t kPieceMax = 1'000;
+constexpr std::size_t kJournalPieceMax = 20'000;  // each read finds its place anew
 
 v1::TaskFilter without_states(v1::TaskFilter filter) {
   filter.clear_states();
@@ -35,20 +36,19 @@ void EventSource::wake_with(std::function<void()> wake) {
 
 Piece<v1::TaskEvent> EventSource::pull() {
   service::Feed::Answer answer = context_.service.feed().read(after_, kPieceMax);
+  if (after_ > answer.last) return out_of_range(answer.oldest);
   if (answer.too_old) {
-    Result<service::Feed::Answer> older = context_.service.read_journal(after_, kPieceMax);
+    Result<service::Feed::Answer> older = context_.service.read_journal(after_, kJournalPieceMax);
     if (!older.ok()) return out_of_range(answer.oldest);
-    if (older->too_old && after_ != 0) return out_of_range(older->oldest);
-    // From the start means from the oldest that is kept.
-    if (older->too_old) after_ = older->oldest;
-    answer = std::move(*older);
-    answer.last = std::max(answer.last, after_);
-    if (answer.last == after_ && answer.changes.empty() && answer.too_old) {
+    if (older->too_old) {
+      if (after_ != 0) return out_of_range(older->oldest);
+      after_ = older->oldest;  // from the start means from the oldest that is kept
       return {.more = true};
     }
+    answer = std::move(*older);
   }
   Piece<v1::TaskEvent> piece;
-  piece.more = answer.last != after_ && !answer.changes.empty();
+  piece.more = answer.last != after_;
   piece.ended = !follow_ && !piece.more;
   context_.service.view().read([&](const service::Board& board) {
     for (const service::TaskChange& change : answer.changes) {
@@ -70,12 +70,12 @@ Piece<v1::TaskEvent> EventSource::pull() {
 
 Piece<v1::TaskEvent> EventSource::out_of_range(std::uint64_t oldest) const {
   Piece<v1::TaskEvent> piece{.ended = true};
-  piece.problem = Problem{.code = Code::out_of_range,
-                          .reason = "events_gone",
-                          .message = "events behind " + std::to_string(after_) +
-                                     " are no longer kept; the oldest that are come behind " +
-                                     std::to_string(oldest),
-                          .metadata = {{"oldest", std::to_string(oldest)}}};
+  piece.problem =
+      Problem{.code = Code::out_of_range,
+              .reason = "events_gone",
+              .message = "events behind " + std::to_string(after_) +
+                         " are not kept; the oldest that are come behind " + std::to_string(oldest),
+              .metadata = {{"oldest", std::to_string(oldest)}}};
   return piece;
 }
 

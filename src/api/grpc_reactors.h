@@ -4,13 +4,13 @@
 // is called.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include <grpcpp/grpcpp.h>
 
 #include "api/context.h"
 #include "api/outcomes.h"
@@ -30,7 +30,8 @@ class RefusedCall : public Base {
   void OnDone() override { delete this; }
 };
 
-// ---- Server streams ------------------------------------------------------------------------------
+// ---- Server streams
+// ------------------------------------------------------------------------------
 
 template <class Message>
 class SourceWriter : public grpc::ServerWriteReactor<Message>,
@@ -146,7 +147,8 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
   std::shared_ptr<SourceWriter> self_;
 };
 
-// ---- Submits -------------------------------------------------------------------------------------
+// ---- Submits
+// -------------------------------------------------------------------------------------
 
 class SubmitCall : public grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse> {
  public:

@@ -1,12 +1,12 @@
 // See grpc_server.h.
 #include "api/grpc_server.h"
 
+#include <chrono>
+
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
-
-#include <chrono>
 
 #include "api/grpc_reactors.h"
 #include "berth/v1/scheduler.grpc.pb.h"
@@ -24,11 +24,11 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
   SchedulerService(Handlers& handlers, Authenticator& authenticator)
       : handlers_(handlers), authenticator_(authenticator) {}
 
-#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary) \
-  grpc::ServerUnaryReactor* rpc(grpc::CallbackServerContext* context,                      \
-                                const v1::request_type* request,                           \
-                                v1::response_type* response) override {                    \
-    return unary(context, *request, *response, Method::rpc, &Handlers::function);          \
+#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary)    \
+  grpc::ServerUnaryReactor* rpc(grpc::CallbackServerContext* context,                         \
+                                const v1::request_type* request, v1::response_type* response) \
+      override {                                                                              \
+    return unary(context, *request, *response, Method::rpc, &Handlers::function);             \
   }
 #define SERVER_STREAM(rpc, function, request_type, response_type, verb, path, also, role, summary) \
   grpc::ServerWriteReactor<v1::response_type>* rpc(grpc::CallbackServerContext* context,           \
@@ -49,9 +49,9 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
   std::variant<Caller, Problem> admit(grpc::CallbackServerContext* context, Method method) {
     const auto& metadata = context->client_metadata();
     const auto at = metadata.find("authorization");
-    const std::string_view header =
-        at == metadata.end() ? std::string_view{}
-                             : std::string_view(at->second.data(), at->second.size());
+    const std::string_view header = at == metadata.end()
+                                        ? std::string_view{}
+                                        : std::string_view(at->second.data(), at->second.size());
     auto caller = authenticator_.admit(header, info_of(method).role);
     if (auto* admitted = std::get_if<Caller>(&caller)) {
       admitted->deadline = context->deadline();

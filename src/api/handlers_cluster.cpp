@@ -138,7 +138,8 @@ void fill_tenant(v1::TenantStatus& status, std::size_t i, const Board& board) {
   status.set_gpu_ms(line.charged_us / 1000);
 }
 
-// Calls fill(i) for each of `count` entries, or for the one named. A name that is not there is told.
+// Calls fill(i) for each of `count` entries, or for the one named. A name that is not there is
+// told.
 template <class Number, class Entries, class Fill>
 std::optional<Problem> each_named(const std::string& noun, const std::string& name, Number number,
                                   const Entries& entries, const Fill& fill) {
@@ -165,8 +166,7 @@ void Handlers::get_gpu_status(const Caller& caller, const v1::GetGPUStatusReques
   });
   if (missing) return reply(std::move(*missing));
   for (v1::GpuStatus& gpu : *response.mutable_gpus()) {
-    const GpuId id =
-        view.read([&](const Board& board) { return board.names().gpu(gpu.uuid()); });
+    const GpuId id = view.read([&](const Board& board) { return board.names().gpu(gpu.uuid()); });
     const service::GpuReading reading = id ? view.reading(id) : service::GpuReading{};
     gpu.set_used_mb(reading.used_mb);
     gpu.set_utilisation_percent(reading.utilisation_percent);
@@ -249,8 +249,8 @@ void Handlers::get_server_info(const Caller& caller, const v1::GetServerInfoRequ
   info.set_started_unix_ms(context_.started_unix_ms);
   info.set_sequence(context_.service.feed().last());
   info.set_hash(stats.hash);
-  info.set_live_tasks(context_.service.view().read(
-      [](const Board& board) { return board.tasks().size(); }));
+  info.set_live_tasks(
+      context_.service.view().read([](const Board& board) { return board.tasks().size(); }));
   info.set_events(stats.events);
   if (sees_all(caller)) info.set_data_dir(context_.service.options().data.string());
   info.set_authentication(context_.hooks.authentication);

@@ -37,9 +37,8 @@ void Handlers::control(service::Control what, Fail fail, Then then) {
   command.done = [this, fail, then](const service::ControlOutcome& outcome) {
     context_.workers.post([this, fail, then, outcome] {
       if (outcome.kind == service::ControlOutcome::Kind::done) return then(outcome);
-      fail(context_.service.view().read([&](const service::Board& board) {
-        return problem_of(outcome, board, context_.now());
-      }));
+      fail(context_.service.view().read(
+          [&](const service::Board& board) { return problem_of(outcome, board, context_.now()); }));
     });
   };
   if (!context_.service.offer(std::move(command))) fail(not_taken(context_));
@@ -47,11 +46,13 @@ void Handlers::control(service::Control what, Fail fail, Then then) {
 
 template <class Response>
 void Handlers::control_and_answer(service::Control what, Reply<Response> reply) {
-  control(std::move(what), [reply](Problem&& problem) { reply(std::move(problem)); },
-          [reply](const service::ControlOutcome&) { reply(Response{}); });
+  control(
+      std::move(what), [reply](Problem&& problem) { reply(std::move(problem)); },
+      [reply](const service::ControlOutcome&) { reply(Response{}); });
 }
 
-// ---- Cancel --------------------------------------------------------------------------------------
+// ---- Cancel
+// --------------------------------------------------------------------------------------
 
 struct Handlers::Cancelling {
   std::vector<TaskNo> tasks;
@@ -71,8 +72,8 @@ void Handlers::cancel_task(const Caller& caller, const v1::CancelTaskRequest& re
   const auto cancelling = std::make_shared<Cancelling>();
   cancelling->reply = std::move(reply);
   if (!request.task_id().empty()) {
-    auto found = find_task(context_, caller,
-                           {.task_id = request.task_id(), .user_id = request.user_id()});
+    auto found =
+        find_task(context_, caller, {.task_id = request.task_id(), .user_id = request.user_id()});
     if (auto* problem = std::get_if<Problem>(&found)) {
       return cancelling->reply(std::move(*problem));
     }
@@ -147,7 +148,8 @@ void Handlers::cancel_next(std::shared_ptr<Cancelling> cancelling) {
       });
 }
 
-// ---- One task, one signal ------------------------------------------------------------------------
+// ---- One task, one signal
+// ------------------------------------------------------------------------
 
 void Handlers::hold_task(const Caller& caller, const v1::HoldTaskRequest& request,
                          Reply<v1::HoldTaskResponse> reply) {
@@ -170,16 +172,18 @@ void Handlers::resolve_dependency(const Caller& caller, const v1::ResolveDepende
   }
   auto tenant = tenant_of(caller, request.user_id());
   if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
-  control(service::ResolveSignal{std::get<std::string>(tenant), request.signal()},
-          [reply](Problem&& problem) { reply(std::move(problem)); },
-          [reply](const service::ControlOutcome& outcome) {
-            v1::ResolveDependencyResponse response;
-            response.set_released(outcome.count);
-            reply(std::move(response));
-          });
+  control(
+      service::ResolveSignal{std::get<std::string>(tenant), request.signal()},
+      [reply](Problem&& problem) { reply(std::move(problem)); },
+      [reply](const service::ControlOutcome& outcome) {
+        v1::ResolveDependencyResponse response;
+        response.set_released(outcome.count);
+        reply(std::move(response));
+      });
 }
 
-// ---- GPUs, queues, tenants -----------------------------------------------------------------------
+// ---- GPUs, queues, tenants
+// -----------------------------------------------------------------------
 
 void Handlers::drain_gpu(const Caller&, const v1::DrainGPURequest& request,
                          Reply<v1::DrainGPUResponse> reply) {

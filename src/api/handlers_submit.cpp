@@ -44,8 +44,10 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
   service::SubmitCommand command;
   command.tasks.push_back(std::move(std::get<service::NewTask>(read)));
   const service::CardPtr card = command.tasks[0].card;
-  command.done = [this, card, tenant = command.tasks[0].tenant,
-                  reply](std::span<const SubmitOutcome> outcomes) {
+  command.done = [this, card, tenant = command.tasks[0].tenant, reply,
+                  came =
+                      std::chrono::steady_clock::now()](std::span<const SubmitOutcome> outcomes) {
+    context_.submit_latency.add(std::chrono::steady_clock::now() - came);
     context_.workers.post([this, card, tenant, reply, outcome = outcomes[0]] {
       if (!is_good(outcome)) return reply(submit_problem(context_, outcome, *card, tenant));
       v1::SubmitTaskResponse response;

@@ -49,7 +49,8 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
   return response;
 }
 
-// ---- Pages ---------------------------------------------------------------------------------------
+// ---- Pages
+// ---------------------------------------------------------------------------------------
 
 // Where a page ended: among live tasks (upwards) or ended ones (downwards), for which question.
 struct Cursor {
@@ -140,8 +141,8 @@ void Handlers::get_task_status(const Caller& caller, const v1::GetTaskStatusRequ
 
 void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& request,
                             Reply<v1::ExplainTaskResponse> reply) {
-  auto found = find_task(context_, caller,
-                         {.task_id = request.task_id(), .user_id = request.user_id()});
+  auto found =
+      find_task(context_, caller, {.task_id = request.task_id(), .user_id = request.user_id()});
   if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
   auto& task = std::get<FoundTask>(found);
   const auto status = std::make_shared<v1::TaskStatus>(std::move(task.status));
@@ -151,14 +152,15 @@ void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& 
     reply(std::move(response));
   };
   if (!task.live) return answer_as_it_is();
-  control(service::ExplainTask{TaskNo{status->task_no()}},
-          [reply](Problem&& problem) { reply(std::move(problem)); },
-          [this, reply, status, answer_as_it_is](const service::ControlOutcome& outcome) {
-            if (!outcome.explanation) return answer_as_it_is();
-            reply(context_.service.view().read([&](const service::Board& board) {
-              return explanation_message(std::move(*status), *outcome.explanation, board);
-            }));
-          });
+  control(
+      service::ExplainTask{TaskNo{status->task_no()}},
+      [reply](Problem&& problem) { reply(std::move(problem)); },
+      [this, reply, status, answer_as_it_is](const service::ControlOutcome& outcome) {
+        if (!outcome.explanation) return answer_as_it_is();
+        reply(context_.service.view().read([&](const service::Board& board) {
+          return explanation_message(std::move(*status), *outcome.explanation, board);
+        }));
+      });
 }
 
 void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& request,
@@ -215,8 +217,8 @@ Answer<SourcePtr<v1::LogChunk>> Handlers::get_task_logs(const Caller& caller,
   if (request.stderr_only() && request.stdout_only()) {
     return bad_field("stderr_only", "not together with stdout_only");
   }
-  auto found = find_task(context_, caller,
-                         {.task_id = request.task_id(), .user_id = request.user_id()});
+  auto found =
+      find_task(context_, caller, {.task_id = request.task_id(), .user_id = request.user_id()});
   if (auto* problem = std::get_if<Problem>(&found)) return std::move(*problem);
   const v1::TaskStatus& status = std::get<FoundTask>(found).status;
   if (status.attempts() == 0 && !request.follow()) {

@@ -118,9 +118,8 @@ bool is_loopback_host(std::string_view host) {
   }
   name = name.substr(0, name.find(':'));
   if (name == "localhost" || name == "127.0.0.1") return true;
-  return name.starts_with("127.") && std::ranges::all_of(name, [](char c) {
-           return c == '.' || (c >= '0' && c <= '9');
-         });
+  return name.starts_with("127.") &&
+         std::ranges::all_of(name, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
 HttpRouter::HttpRouter(RouterOptions options, Handlers& handlers, Authenticator& authenticator)
@@ -129,9 +128,10 @@ HttpRouter::HttpRouter(RouterOptions options, Handlers& handlers, Authenticator&
 // What a browser may be talked into by a foreign page is refused before anything is looked at.
 std::optional<Problem> HttpRouter::refuse(const HttpRequest& request) const {
   if (options_.loopback_only && !is_loopback_host(request.host)) {
-    return Problem{.code = Code::permission_denied,
-                   .reason = "foreign_host",
-                   .message = "the Host header must name this machine: localhost, 127.0.0.1 or ::1"};
+    return Problem{
+        .code = Code::permission_denied,
+        .reason = "foreign_host",
+        .message = "the Host header must name this machine: localhost, 127.0.0.1 or ::1"};
   }
   if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
   if (!request.origin.empty() && host_of(request.origin) != request.host) {
@@ -169,9 +169,8 @@ void HttpRouter::unary(const Caller& caller, const Matched& matched, const HttpR
                        const HttpDone& done, Function function) {
   Request message;
   if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
-  (handlers_.*function)(caller, message, [done](Answer<Response>&& answer) {
-    answer_with(done, std::move(answer));
-  });
+  (handlers_.*function)(
+      caller, message, [done](Answer<Response>&& answer) { answer_with(done, std::move(answer)); });
 }
 
 void HttpRouter::call(Method method, const Caller& caller, const Matched& matched,
@@ -258,8 +257,8 @@ void HttpRouter::show(Page page, const Caller& caller, const HttpDone& done) {
     case Page::health: {
       const std::string status = context.serving ? "ok" : "stopping";
       return done(HttpReply{.content_type = kJson,
-                            .body = "{\"status\":" + json_quoted(status) + ",\"version\":" +
-                                    json_quoted(context.hooks.version) + "}\n"});
+                            .body = "{\"status\":" + json_quoted(status) +
+                                    ",\"version\":" + json_quoted(context.hooks.version) + "}\n"});
     }
     case Page::healthz:
       return done(HttpReply{.content_type = kText, .body = "ok\n"});

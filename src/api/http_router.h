@@ -24,8 +24,8 @@ class HttpRouter {
 
  private:
   std::optional<Problem> refuse(const HttpRequest& request) const;
-  void call(Method method, const Caller& caller, const Matched& matched,
-            const HttpRequest& request, const HttpDone& done);
+  void call(Method method, const Caller& caller, const Matched& matched, const HttpRequest& request,
+            const HttpDone& done);
   void show(Page page, const Caller& caller, const HttpDone& done);
 
   template <class Request, class Response, class Function>

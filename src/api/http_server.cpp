@@ -113,9 +113,9 @@ Result<tcp::endpoint> endpoint_of(const std::string& address) {
   asio::io_context io;
   tcp::resolver resolver(io);
   boost::system::error_code error;
-  const auto found = resolver.resolve(host, address.substr(colon + 1),
-                                      tcp::resolver::passive | tcp::resolver::numeric_service,
-                                      error);
+  const auto found =
+      resolver.resolve(host, address.substr(colon + 1),
+                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
   if (error || found.empty()) return cannot_listen(address, error.message());
   return found.begin()->endpoint();
 }

@@ -6,17 +6,18 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+
+#include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
 
 #include "api/http_message.h"
 #include "api/http_server.h"
@@ -50,7 +51,8 @@ struct HttpShared {
 };
 using SharedPtr = std::shared_ptr<HttpShared>;
 
-// ---- Mailbox -------------------------------------------------------------------------------------
+// ---- Mailbox
+// -------------------------------------------------------------------------------------
 
 template <class T>
 struct Mailbox {
@@ -86,7 +88,8 @@ asio::awaitable<std::optional<T>> wait_for(std::shared_ptr<Mailbox<T>> box,
   co_return letter;
 }
 
-// ---- Answers -------------------------------------------------------------------------------------
+// ---- Answers
+// -------------------------------------------------------------------------------------
 
 struct AnswerStyle {
   unsigned version = 11;
@@ -210,10 +213,11 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
     if (!piece) break;
   }
   shared->streams->close(open);
-  co_return going && style.keep_alive;
+  co_return going&& style.keep_alive;
 }
 
-// ---- Requests ------------------------------------------------------------------------------------
+// ---- Requests
+// ------------------------------------------------------------------------------------
 
 // Room for a body in the sum of all bodies; given back at the end.
 class BodyRoom {
@@ -292,8 +296,8 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
     co_return false;
   }
   const Busy busy(shared);
-  const std::uint64_t expected = parser.content_length().value_or(
-      parser.chunked() ? shared->limits.body_bytes : 0);
+  const std::uint64_t expected =
+      parser.content_length().value_or(parser.chunked() ? shared->limits.body_bytes : 0);
   const BodyRoom room(shared, std::min<std::uint64_t>(expected, shared->limits.body_bytes));
   if (!room.granted()) {
     HttpReply full = problem_reply({.code = Code::unavailable,
@@ -318,9 +322,8 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
   const auto box = std::make_shared<Mailbox<HttpAnswer>>(executor);
   // On a worker: handlers may read from disk.
   shared->workers->post([shared, box, request] {
-    shared->router->answer(*request, [shared, box](HttpAnswer&& answer) {
-      deliver(shared, box, std::move(answer));
-    });
+    shared->router->answer(
+        *request, [shared, box](HttpAnswer&& answer) { deliver(shared, box, std::move(answer)); });
   });
   std::optional<HttpAnswer> answer = co_await wait_for(box, shared->limits.answer_time);
   if (!answer) {

@@ -1,11 +1,11 @@
 // See json_messages.h.
 #include "api/json_messages.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <charconv>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
 
 namespace berth::api {
 namespace {
@@ -14,8 +14,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
 std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  });
   return text;
 }
 

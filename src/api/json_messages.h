@@ -2,13 +2,13 @@
 // the way out fields with default values are written too.
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <google/protobuf/message.h>
 
 #include "api/problem.h"
 

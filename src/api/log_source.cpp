@@ -32,10 +32,8 @@ void LogSource::wake_with(std::function<void()> wake) {
   }
   log_ = context_.service.open_log(
       task_, attempt_, request_.follow(),
-      [buffer = buffer_, out = !request_.stderr_only(),
-       err = !request_.stdout_only()](const v1::LogData& data) {
-        return take(*buffer, data, out, err);
-      });
+      [buffer = buffer_, out = !request_.stderr_only(), err = !request_.stdout_only()](
+          const v1::LogData& data) { return take(*buffer, data, out, err); });
 }
 
 bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err) {
@@ -50,8 +48,8 @@ bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err
     buffer.bytes += data.data().size();
   }
   if (!data.error().empty()) {
-    buffer.problem = Problem{
-        .code = Code::not_found, .reason = "no_output", .message = data.error()};
+    buffer.problem =
+        Problem{.code = Code::not_found, .reason = "no_output", .message = data.error()};
   } else if (buffer.bytes > kBufferMax) {
     buffer.problem = Problem{.code = Code::resource_exhausted,
                              .reason = "slow_reader",

@@ -98,8 +98,10 @@ struct MethodInfo {
 };
 
 inline constexpr std::array kMethods = {
-#define ROW(kind, rpc, request, response, verb, path, also, role, summary) \
-  MethodInfo{#rpc, MethodKind::kind, #request, #response, Verb::verb, path, also, Role::role, summary}
+#define ROW(kind, rpc, request, response, verb, path, also, role, summary)                   \
+  MethodInfo {                                                                               \
+#rpc, MethodKind::kind, #request, #response, Verb::verb, path, also, Role::role, summary \
+  }
 #define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
   ROW(unary, rpc, request, response, verb, path, also, role, summary),
 #define SERVER_STREAM(rpc, function, request, response, verb, path, also, role, summary) \

@@ -80,7 +80,8 @@ google::rpc::Status rpc_status_of(const Problem& problem) {
   google::rpc::ErrorInfo info;
   info.set_reason(problem.reason);
   info.set_domain(std::string(kDomain));
-  for (const auto& [key, value] : problem.metadata) (*info.mutable_metadata())[key] = value;
+  for (const auto& [key, value] : problem.metadata)
+    (*info.mutable_metadata())[key] = value;
   status.add_details()->PackFrom(info);
   if (!problem.fields.empty()) {
     google::rpc::BadRequest bad;

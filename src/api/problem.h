@@ -68,7 +68,8 @@ int http_status_of(const Problem& problem);
 // RFC 9457 application/problem+json.
 std::string problem_json(const Problem& problem);
 
-// ---- Answers -------------------------------------------------------------------------------------
+// ---- Answers
+// -------------------------------------------------------------------------------------
 
 template <class Response>
 using Answer = std::variant<Response, Problem>;

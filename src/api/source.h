@@ -1,4 +1,5 @@
-// Source: a stream of messages that its reader pulls, so that a slow reader costs nobody but itself.
+// Source: a stream of messages that its reader pulls, so that a slow reader costs nobody but
+// itself.
 #pragma once
 
 #include <functional>

@@ -20,7 +20,8 @@ void Streams::close(std::uint64_t stream) {
 void Streams::stop() {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
-  for (const auto& [stream, wake] : open_) wake();
+  for (const auto& [stream, wake] : open_)
+    wake();
 }
 
 bool Streams::stopping() const {

@@ -48,9 +48,8 @@ std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, con
 Problem submit_problem(const ApiContext& context, const service::SubmitOutcome& outcome,
                        const service::TaskCard& card, const std::string& tenant) {
   const Time now = context.now();
-  Problem problem = context.service.view().read([&](const service::Board& board) {
-    return problem_of(outcome, tenant, board, now);
-  });
+  Problem problem = context.service.view().read(
+      [&](const service::Board& board) { return problem_of(outcome, tenant, board, now); });
   if (outcome.kind == service::SubmitOutcome::Kind::conflict) {
     name_difference(context, outcome, card, problem);
   }

@@ -71,9 +71,8 @@ void SubmitStream::take(const v1::SubmitTasksRequest& request) {
                         sent](std::span<const service::SubmitOutcome> given) {
     // Off the release thread: words for refusals are read from the view.
     std::vector<service::SubmitOutcome> outcomes(given.begin(), given.end());
-    self->context_.workers.post([self, sent, outcomes = std::move(outcomes)] {
-      self->decided(*sent, outcomes);
-    });
+    self->context_.workers.post(
+        [self, sent, outcomes = std::move(outcomes)] { self->decided(*sent, outcomes); });
   };
   offer(sent);
 }
@@ -99,8 +98,7 @@ void SubmitStream::offer(std::shared_ptr<Sent> sent) {
 void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (is_good(outcomes[i])) continue;
-    const Problem problem =
-        submit_problem(context_, outcomes[i], *sent.cards[i], sent.tenants[i]);
+    const Problem problem = submit_problem(context_, outcomes[i], *sent.cards[i], sent.tenants[i]);
     refuse(*sent.open, sent.sequences[i], problem, &outcomes[i].reason);
   }
   std::ranges::sort(sent.open->refusals, {}, &v1::SubmitRefusal::sequence);
@@ -117,10 +115,8 @@ void SubmitStream::refuse(Open& open, std::uint64_t sequence, const Problem& pro
   refusal.set_code(static_cast<int>(problem.code));
   refusal.set_message(problem.message);
   if (reason != nullptr && *reason) {
-    *refusal.mutable_reason() =
-        context_.service.view().read([&](const service::Board& board) {
-          return reason_message(*reason, board);
-        });
+    *refusal.mutable_reason() = context_.service.view().read(
+        [&](const service::Board& board) { return reason_message(*reason, board); });
   } else {
     refusal.mutable_reason()->set_code(problem.reason);
     refusal.mutable_reason()->set_message(problem.message);
@@ -148,7 +144,9 @@ void SubmitStream::finish(std::optional<Problem> problem) {
 }
 
 void SubmitStream::ask_for_more() {
-  if (!waiting_ || over_ || no_more_ || !offered_ || outstanding_ >= context_.submit_outstanding_max) return;
+  if (!waiting_ || over_ || no_more_ || !offered_ ||
+      outstanding_ >= context_.submit_outstanding_max)
+    return;
   waiting_ = false;
   door_.ready();
 }

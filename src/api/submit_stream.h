@@ -28,7 +28,8 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
     std::function<void(std::optional<Problem>&&)> finished;  // nothing follows; once
   };
 
-  SubmitStream(ApiContext& context, Caller caller) : context_(context), caller_(std::move(caller)) {}
+  SubmitStream(ApiContext& context, Caller caller)
+      : context_(context), caller_(std::move(caller)) {}
 
   // Before the first message. Its functions must not call back into the stream on their thread.
   void open(Door door) { door_ = std::move(door); }

@@ -17,15 +17,14 @@ Problem not_found(const std::string& id, const std::string& tenant) {
 // A live task, if it is one of `tenant` ("": of anyone).
 std::optional<FoundTask> find_live(const ApiContext& context, TaskNo task,
                                    const std::string& tenant, bool with_history) {
-  return context.service.view().read(
-      [&](const service::Board& board) -> std::optional<FoundTask> {
-        const service::TaskLine* line = board.tasks().find(task);
-        if (line == nullptr) return std::nullopt;
-        FoundTask found{.live = true, .card = line->card};
-        fill_status(found.status, *line, with_history, board);
-        if (!tenant.empty() && found.status.user_id() != tenant) return std::nullopt;
-        return found;
-      });
+  return context.service.view().read([&](const service::Board& board) -> std::optional<FoundTask> {
+    const service::TaskLine* line = board.tasks().find(task);
+    if (line == nullptr) return std::nullopt;
+    FoundTask found{.live = true, .card = line->card};
+    fill_status(found.status, *line, with_history, board);
+    if (!tenant.empty() && found.status.user_id() != tenant) return std::nullopt;
+    return found;
+  });
 }
 
 TaskNo number_of(const ApiContext& context, const std::string& tenant, const std::string& id) {
@@ -80,8 +79,8 @@ std::variant<std::string, Problem> tenant_in_filter(const ApiContext& context, c
     }
   }
   if (!filter.task_type().empty()) {
-    auto missing = context.service.view().read(
-        [&](const service::Board& board) -> std::optional<Problem> {
+    auto missing =
+        context.service.view().read([&](const service::Board& board) -> std::optional<Problem> {
           if (board.names().queue(filter.task_type())) return std::nullopt;
           std::vector<std::string> known;
           for (const service::QueueEntry& queue : board.names().queues())

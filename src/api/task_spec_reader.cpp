@@ -1,14 +1,14 @@
 // See task_spec_reader.h.
 #include "api/task_spec_reader.h"
 
+#include <algorithm>
+#include <limits>
+#include <set>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
-
-#include <algorithm>
-#include <limits>
-#include <set>
 
 #include "core/model/ranges.h"
 #include "journal/running_hash.h"
@@ -106,7 +106,8 @@ class SpecReader {
     const std::uint32_t share = spec_.share_milli() == 0 ? 1000 : spec_.share_milli();
     if (within("share_milli", share, 1, 1000)) task_.spec.share = {share};
     if (gpus > 1 && share != 1000) {
-      wrong("share_milli", "a task of several GPUs takes them whole: leave it out, or set gpus to 1");
+      wrong("share_milli",
+            "a task of several GPUs takes them whole: leave it out, or set gpus to 1");
     }
     const std::uint32_t tokens = spec_.tokens() == 0 ? 1 : spec_.tokens();
     task_.spec.tokens = tokens;
@@ -152,7 +153,8 @@ class SpecReader {
       if (has_nul(value)) wrong("env." + name, "contains a zero byte");
     }
     if (bytes > context_.limits.command_bytes) {
-      wrong("command", "takes " + std::to_string(bytes) + " bytes with its environment; the limit is " +
+      wrong("command", "takes " + std::to_string(bytes) +
+                           " bytes with its environment; the limit is " +
                            std::to_string(context_.limits.command_bytes));
     }
     const std::string& workdir = spec_.workdir();
@@ -193,7 +195,8 @@ class SpecReader {
     }
     rule.backoff = duration("retry.backoff_ms", retry.backoff_ms());
     if (!retry.on().empty()) rule.on = 0;
-    for (const int kind : retry.on()) rule.on |= retry_bit(kind);
+    for (const int kind : retry.on())
+      rule.on |= retry_bit(kind);
     read_start_rule(attempts);
   }
 

@@ -18,7 +18,8 @@ namespace berth::api {
 
 struct SpecLimits {
   std::size_t payload_bytes = 1U << 20;
-  std::size_t command_bytes = 128U << 10;  // argv, env and workdir together, as the kernel limits them
+  std::size_t command_bytes = 128U
+                              << 10;  // argv, env and workdir together, as the kernel limits them
   std::size_t labels = 64;
   std::size_t depends_on = 1000;
 };
@@ -32,10 +33,10 @@ std::string flaw_in_name(std::string_view name);
 std::string flaw_in_task_id(std::string_view id);
 
 struct SpecContext {
-  std::string tenant;           // whose task it is
-  std::string path;             // stands before the fields in errors: "task."
+  std::string tenant;  // whose task it is
+  std::string path;    // stands before the fields in errors: "task."
   std::string request_id;
-  Time now;                     // absolute instants are compared with it
+  Time now;  // absolute instants are compared with it
   SpecLimits limits;
 };
 

@@ -24,9 +24,8 @@ const std::string& name_in(const Entries& entries, Number number) {
 }
 
 bool has_label(const service::TaskCard& card, const std::string& key, const std::string& value) {
-  return std::ranges::any_of(card.labels, [&](const auto& label) {
-    return label.first == key && label.second == value;
-  });
+  return std::ranges::any_of(
+      card.labels, [&](const auto& label) { return label.first == key && label.second == value; });
 }
 
 void fill_attempt(v1::Attempt& attempt, const service::AttemptLine& line,

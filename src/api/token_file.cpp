@@ -1,19 +1,19 @@
 // See token_file.h.
 #include "api/token_file.h"
 
-#include <fcntl.h>
-#include <openssl/evp.h>
-#include <openssl/rand.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "api/task_spec_reader.h"
 #include "base/assert.h"

@@ -6,7 +6,8 @@
 namespace berth::api {
 
 Workers::Workers(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  for (std::size_t i = 0; i < threads; ++i)
+    threads_.emplace_back([this] { run(); });
 }
 
 Workers::~Workers() { stop(); }

@@ -1,0 +1,285 @@
+// See metrics_text.h.
+#include "api/metrics_text.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "api/metrics_writer.h"
+#include "api/queue_waits.h"
+
+namespace berth::api {
+namespace {
+
+using service::Board;
+using Labels = MetricsWriter::Labels;
+
+constexpr std::size_t kTenantsMax = 100;
+constexpr const char* kRest = "_other";
+constexpr double kBytesPerMib = 1048576.0;
+
+double number(std::uint64_t value) { return static_cast<double>(value); }
+double of_us(std::int64_t us) { return static_cast<double>(us) / 1e6; }
+
+// ---- The server
+// ----------------------------------------------------------------------------------
+
+void write_server(MetricsWriter& out, const ApiContext& context) {
+  const service::ServiceStats stats = context.service.stats();
+  out.family("berth_build_info", "gauge", "The running version; always 1.");
+  out.sample({{"version", context.hooks.version}}, 1);
+  out.single("berth_epoch", "gauge", "Goes up at every start.", number(stats.epoch));
+  out.single("berth_start_time_seconds", "gauge", "When the server started, since 1970.",
+             static_cast<double>(context.started_unix_ms) / 1e3);
+  out.single("berth_events_total", "counter", "Events sequenced since the first start.",
+             number(stats.events));
+  out.single("berth_journal_groups_total", "counter", "Groups written and synced since the start.",
+             number(stats.groups));
+  out.single("berth_journal_synced_bytes_total", "counter", "Bytes synced since the start.",
+             number(stats.synced_bytes));
+  out.single("berth_journal_stalled", "gauge", "1 while the journal cannot be written.",
+             stats.stalled ? 1 : 0);
+  std::array<double, service::kSyncBucketsUs.size()> bounds{};
+  std::ranges::transform(service::kSyncBucketsUs, bounds.begin(),
+                         [](std::uint64_t us) { return static_cast<double>(us) / 1e6; });
+  out.histogram("berth_journal_sync_seconds", "How long syncs of the journal took.", bounds,
+                stats.sync_us_buckets, of_us(static_cast<std::int64_t>(stats.sync_us_sum)));
+  out.histogram("berth_submit_seconds", "From a submit's arrival to its durable answer.",
+                kLatencyBoundsS, context.submit_latency.counts(), context.submit_latency.sum_s());
+  out.single("berth_submits_refused_full_total", "counter",
+             "Commands refused because too many were waiting.", number(stats.submits_refused_full));
+  out.single("berth_submit_ring_tasks", "gauge", "Tasks that wait for the sequencer.",
+             number(stats.ring_tasks));
+  out.single("berth_history_lag_tasks", "gauge", "Ended tasks not in the history yet.",
+             number(stats.history_lag));
+  out.single("berth_snapshots_total", "counter", "Snapshots written since the start.",
+             number(stats.snapshots));
+  out.single("berth_open_streams", "gauge", "Streams of events, output and submits.",
+             number(context.streams.size()));
+}
+
+// ---- Queues, models, tenants
+// ---------------------------------------------------------------------
+
+// Copies of the lines, so that the view's lock is held for a moment only.
+struct Lines {
+  std::vector<std::string> queue_names, model_names, tenant_names;
+  std::vector<service::QueueLine> queues;
+  std::vector<service::ModelLine> models;
+  std::vector<service::TenantLine> tenants;
+  std::vector<std::size_t> residents;  // by model
+  std::size_t live = 0;
+  std::size_t leases = 0;
+};
+
+Lines copy_lines(const ApiContext& context) {
+  return context.service.view().read([](const Board& board) {
+    Lines lines;
+    for (const auto& queue : board.names().queues())
+      lines.queue_names.push_back(queue.name);
+    for (const auto& model : board.names().models())
+      lines.model_names.push_back(model.name);
+    for (const auto& tenant : board.names().tenants())
+      lines.tenant_names.push_back(tenant.name);
+    lines.queues = board.queues();
+    lines.models = board.models();
+    lines.tenants = board.tenants();
+    lines.residents.resize(lines.models.size());
+    for (const service::GpuLine& gpu : board.gpus()) {
+      for (const auto& [model, resident] : gpu.models) {
+        if (!resident.loading) ++lines.residents[model.value];
+      }
+    }
+    lines.live = board.tasks().size();
+    lines.leases = board.leases().size();
+    return lines;
+  });
+}
+
+template <class Line>
+void write_states(MetricsWriter& out, std::string_view label, const std::string& name,
+                  const Line& line) {
+  out.sample({{label, name}, {"state", "waiting"}}, number(line.waiting));
+  out.sample({{label, name}, {"state", "pending"}}, number(line.pending));
+  out.sample({{label, name}, {"state", "running"}}, number(line.running));
+}
+
+void write_ends(MetricsWriter& out, std::string_view label, const std::string& name,
+                const service::Ends& ends) {
+  out.sample({{label, name}, {"state", "completed"}}, number(ends.completed));
+  out.sample({{label, name}, {"state", "failed"}}, number(ends.failed));
+  out.sample({{label, name}, {"state", "cancelled"}}, number(ends.cancelled));
+  out.sample({{label, name}, {"state", "expired"}}, number(ends.expired));
+}
+
+void write_queues(MetricsWriter& out, const Lines& lines, const ApiContext& context) {
+  const auto each = [&](auto write) {
+    for (std::size_t i = 0; i < lines.queues.size(); ++i)
+      write(lines.queue_names[i], lines.queues[i]);
+  };
+  out.single("berth_live_tasks", "gauge", "Tasks that have not ended.", number(lines.live));
+  out.single("berth_leases", "gauge", "Batches that start or run.", number(lines.leases));
+  out.family("berth_queue_tasks", "gauge", "Live tasks by queue and state.");
+  each([&](const auto& name, const auto& line) { write_states(out, "queue", name, line); });
+  out.family("berth_queue_tasks_ended_total", "counter", "Ended tasks by queue and final state.");
+  each([&](const auto& name, const auto& line) { write_ends(out, "queue", name, line.ends); });
+  out.family("berth_queue_batches_total", "counter", "Batches started.");
+  each([&](const auto& name, const auto& line) {
+    out.sample({{"queue", name}}, number(line.batches));
+  });
+  const std::map<std::string, Duration> waits = oldest_waits(context);
+  out.family("berth_queue_oldest_wait_seconds", "gauge",
+             "How long the oldest pending task has waited.");
+  each([&](const auto& name, const auto&) {
+    const auto at = waits.find(name);
+    out.sample({{"queue", name}},
+               at == waits.end() ? 0.0 : static_cast<double>(at->second.ns) / 1e9);
+  });
+}
+
+void write_models(MetricsWriter& out, const Lines& lines) {
+  if (lines.models.empty()) return;
+  const auto each = [&](auto value) {
+    for (std::size_t i = 0; i < lines.models.size(); ++i)
+      out.sample({{"model", lines.model_names[i]}}, value(i));
+  };
+  out.family("berth_model_resident", "gauge", "GPUs that hold the model.");
+  each([&](std::size_t i) { return number(lines.residents[i]); });
+  out.family("berth_model_loads_total", "counter", "Loads of the model.");
+  each([&](std::size_t i) { return number(lines.models[i].loads); });
+  out.family("berth_model_load_failures_total", "counter", "Loads that failed.");
+  each([&](std::size_t i) { return number(lines.models[i].load_failures); });
+  out.family("berth_model_evictions_total", "counter", "Evictions of the model.");
+  each([&](std::size_t i) { return number(lines.models[i].evictions); });
+  out.family("berth_model_load_seconds_total", "counter", "Time spent loading the model.");
+  each([&](std::size_t i) { return static_cast<double>(lines.models[i].load_time.ns) / 1e9; });
+}
+
+void add(service::TenantLine& sum, const service::TenantLine& line) {
+  sum.waiting += line.waiting;
+  sum.pending += line.pending;
+  sum.running += line.running;
+  sum.ends.completed += line.ends.completed;
+  sum.ends.failed += line.ends.failed;
+  sum.ends.cancelled += line.ends.cancelled;
+  sum.ends.expired += line.ends.expired;
+  sum.charged_us += line.charged_us;
+}
+
+void write_tenants(MetricsWriter& out, const Lines& lines) {
+  if (lines.tenants.empty()) return;
+  service::TenantLine rest;
+  for (std::size_t i = kTenantsMax; i < lines.tenants.size(); ++i)
+    add(rest, lines.tenants[i]);
+  const auto each = [&](auto write) {
+    for (std::size_t i = 0; i < std::min(kTenantsMax, lines.tenants.size()); ++i)
+      write(lines.tenant_names[i], lines.tenants[i]);
+    if (lines.tenants.size() > kTenantsMax) write(std::string(kRest), rest);
+  };
+  out.single("berth_tenants", "gauge", "Known tenants.", number(lines.tenants.size()));
+  out.family("berth_tenant_tasks", "gauge", "Live tasks by tenant and state.");
+  each([&](const auto& name, const auto& line) { write_states(out, "tenant", name, line); });
+  out.family("berth_tenant_tasks_ended_total", "counter", "Ended tasks by tenant and final state.");
+  each([&](const auto& name, const auto& line) { write_ends(out, "tenant", name, line.ends); });
+  out.family("berth_tenant_gpu_seconds_total", "counter", "Normalised GPU time charged.");
+  each([&](const auto& name, const auto& line) {
+    out.sample({{"tenant", name}}, std::max(0.0, of_us(line.charged_us)));
+  });
+}
+
+// ---- GPUs
+// ----------------------------------------------------------------------------------------
+
+struct GpuSample {
+  service::GpuEntry entry;
+  Mib promised;
+  Milli load;
+  std::size_t batches = 0;
+  service::GpuReading reading;
+  std::size_t index = 0;
+
+  Labels labels() const {
+    return {{"gpu", std::to_string(index)},
+            {"UUID", entry.uuid},
+            {"device", entry.name},
+            {"modelName", entry.kind},
+            {"Hostname", entry.node}};
+  }
+};
+
+std::vector<GpuSample> copy_gpus(const ApiContext& context) {
+  std::vector<GpuSample> gpus = context.service.view().read([](const Board& board) {
+    std::vector<GpuSample> samples;
+    for (std::size_t i = 0; i < board.gpus().size(); ++i) {
+      const service::GpuLine& line = board.gpus()[i];
+      samples.push_back(
+          {board.names().gpus()[i], line.promised, line.load, line.leases.size(), {}, i});
+    }
+    return samples;
+  });
+  for (GpuSample& gpu : gpus) {
+    gpu.reading = context.service.view().reading(GpuId{static_cast<std::uint32_t>(gpu.index)});
+  }
+  return gpus;
+}
+
+// A family with a sample for each GPU that has one; none has: no family.
+template <class Value>
+void write_gpu_family(MetricsWriter& out, const std::vector<GpuSample>& gpus, std::string_view name,
+                      std::string_view help, Value value) {
+  bool begun = false;
+  for (const GpuSample& gpu : gpus) {
+    const double sample = value(gpu);
+    if (sample < 0) continue;
+    if (!std::exchange(begun, true)) out.family(name, "gauge", help);
+    out.sample(gpu.labels(), sample);
+  }
+}
+
+}  // namespace
+
+std::string metrics_text(const ApiContext& context) {
+  MetricsWriter out;
+  write_server(out, context);
+  const Lines lines = copy_lines(context);
+  write_queues(out, lines, context);
+  write_models(out, lines);
+  write_tenants(out, lines);
+  return out.take();
+}
+
+std::string gpu_metrics_text(const ApiContext& context) {
+  MetricsWriter out;
+  const std::vector<GpuSample> gpus = copy_gpus(context);
+  const auto write = [&](std::string_view name, std::string_view help, auto value) {
+    write_gpu_family(out, gpus, name, help, value);
+  };
+  write("DCGM_FI_DEV_GPU_UTIL", "GPU utilization (in %).",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.reading.utilisation_percent); });
+  write("DCGM_FI_DEV_FB_USED", "Framebuffer memory used (in MiB).",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.reading.used_mb); });
+  write("DCGM_FI_DEV_FB_FREE", "Framebuffer memory free (in MiB).", [](const GpuSample& gpu) {
+    if (gpu.reading.used_mb < 0) return -1.0;
+    return static_cast<double>(
+        std::max<std::int64_t>(0, gpu.entry.spec.vram.value - gpu.reading.used_mb));
+  });
+  write("DCGM_FI_DEV_GPU_TEMP", "GPU temperature (in C).",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.reading.temperature_c); });
+  write("DCGM_FI_DEV_POWER_USAGE", "Power draw (in W).",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.reading.power_w); });
+  write("berth_gpu_up", "1 while the GPU takes work.",
+        [](const GpuSample& gpu) { return gpu.entry.lost || gpu.entry.draining ? 0.0 : 1.0; });
+  write("berth_gpu_memory_bytes", "VRAM of the GPU.", [](const GpuSample& gpu) {
+    return static_cast<double>(gpu.entry.spec.vram.value) * kBytesPerMib;
+  });
+  write(
+      "berth_gpu_promised_bytes", "VRAM promised to batches and resident models.",
+      [](const GpuSample& gpu) { return static_cast<double>(gpu.promised.value) * kBytesPerMib; });
+  write("berth_gpu_load_ratio", "Compute promised to batches, of one GPU.",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.load.value) / 1000.0; });
+  write("berth_gpu_batches", "Batches that start or run.",
+        [](const GpuSample& gpu) { return static_cast<double>(gpu.batches); });
+  return out.take();
+}
+
+}  // namespace berth::api

@@ -66,7 +66,7 @@ TaskResult result_of(const ExitRecord& record) {
     result.set_message("Stopped on request; " + how + after + ".");
   } else if (record.out_of_memory) {
     result.set_failure(berth::v1::OUT_OF_MEMORY);
-    result.set_message("Ran out of memory: it " + how + after + ".");
+    result.set_message("Seems to have run out of memory: it " + how + after + ".");
   } else if (record.term_signal != 0) {
     result.set_failure(berth::v1::CRASH);
     result.set_message("The command " + how + after + ".");

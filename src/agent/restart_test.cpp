@@ -5,6 +5,7 @@
 
 #include "agent/lease_store.h"
 #include "agent/process_info.h"
+#include "agent/run_program.h"
 #include "agent/testing/commands.h"
 
 namespace berth::agent {
@@ -101,18 +102,39 @@ TEST_F(RestartTest, WhatEndedMeanwhileIsReportedUntilItIsAcknowledged) {
   EXPECT_FALSE(std::filesystem::exists(task(1)));
 }
 
+TEST_F(RestartTest, LimitsHoldWhileNoAgentIsThere) {
+  {
+    RunningAgent first(options());
+    first.give(welcome());
+    berth::v1::Lease lease = script_lease(1, "trap '' TERM; while true; do sleep 0.01; done");
+    lease.mutable_tasks(0)->set_run_limit_ms(200);
+    lease.mutable_tasks(0)->mutable_spec()->set_stop_grace_ms(100);
+    first.give(lease);
+    wait_until([&] { return has_claim(task(1)); });
+  }
+  wait_until([&] { return has_exit(task(1)); });
+  RunningAgent second(options());
+  second.give(welcome());
+  const auto result = second.sent.outcomes(1).at(0).result();
+  EXPECT_EQ(result.failure(), berth::v1::TIMEOUT);
+  EXPECT_EQ(result.term_signal(), SIGKILL);
+}
+
 TEST_F(RestartTest, AnIntentThatNobodyClaimedIsTakenBack) {
   const LeaseStore store(agent_folder());
+  const std::vector<std::string> argv{"touch", file("started")};
   ASSERT_TRUE(store.prepare().ok());
-  ASSERT_TRUE(store.write_lease(command_lease(1, {"true"})).ok());
-  ASSERT_TRUE(write_intent(store.task_folder(1, 1), {.argv = {"true"}, .output_cap = 1}).ok());
+  ASSERT_TRUE(store.write_lease(command_lease(1, argv)).ok());
+  ASSERT_TRUE(write_intent(store.task_folder(1, 1), {.argv = argv, .output_cap = 1}).ok());
   RunningAgent agent(options());
   ASSERT_EQ(agent.hello.leases_size(), 1);
   EXPECT_EQ(agent.hello.leases(0).running_size(), 0);
   ASSERT_EQ(agent.hello.leases(0).not_started_size(), 1);
   EXPECT_EQ(agent.hello.leases(0).not_started(0), 1u);
   EXPECT_TRUE(std::filesystem::exists(task(1) / "void"));
-  EXPECT_FALSE(claim_intent(task(1)).ok());
+  // A shim that comes only now runs nothing.
+  EXPECT_FALSE(run_program({options().shim_program, "shim", task(1).string()}, seconds(20)).ok());
+  EXPECT_FALSE(std::filesystem::exists(file("started")));
   agent.give(welcome());
   EXPECT_EQ(agent.sent.outcomes(1).at(0).result().failure(), berth::v1::INFRASTRUCTURE);
 }

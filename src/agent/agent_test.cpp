@@ -229,6 +229,32 @@ TEST_F(AgentTest, APayloadForAQueueThatRunsCommandsIsRefusedInWords) {
   EXPECT_NE(agent.sent.outcomes(2).at(0).result().message().find("\"magic\""), std::string::npos);
 }
 
+TEST_F(AgentTest, ATaskThatTheServerCouldNotDescribeFails) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  berth::v1::Lease lease = lease_of(1, 1);
+  lease.mutable_tasks(0)->clear_spec();
+  agent.give(lease);
+  EXPECT_EQ(agent.sent.outcomes(1).at(0).result().failure(), berth::v1::ERROR);
+}
+
+TEST_F(AgentTest, TaskZeroCanBeStoppedAlone) {
+  AgentOptions real_time = options();
+  real_time.time_scale = 1;
+  RunningAgent agent(real_time);
+  agent.give(welcome());
+  berth::v1::Lease lease = lease_of(0, 2);
+  lease.mutable_tasks(0)->set_task_no(0);
+  lease.set_expected_ms(3'600'000);
+  agent.give(lease);
+  agent.give(testing::stop(0, 0));
+  const Report one = agent.sent.report();
+  EXPECT_TRUE(one.has_lease_started());
+  EXPECT_EQ(agent.sent.report().task_ended().outcome().task_no(), 0u);
+  agent.give(testing::stop(0, 2));
+  EXPECT_EQ(agent.sent.report().lease_ended().outcomes(0).task_no(), 2u);
+}
+
 TEST_F(AgentTest, ALeaseOnAGpuThatIsNotHereFails) {
   RunningAgent agent(options());
   agent.give(welcome());

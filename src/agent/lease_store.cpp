@@ -20,8 +20,8 @@ std::vector<std::uint64_t> numbers_in(const std::filesystem::path& folder) {
   std::vector<std::uint64_t> numbers;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::int64_t number = field_number(entry.path().filename().string());
-    if (number > 0) numbers.push_back(static_cast<std::uint64_t>(number));
+    const std::optional<std::int64_t> number = parse_number(entry.path().filename().string());
+    if (number) numbers.push_back(static_cast<std::uint64_t>(*number));
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;

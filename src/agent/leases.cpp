@@ -2,6 +2,7 @@
 #include "agent/leases.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "agent/simulated.h"
 #include "base/assert.h"
@@ -164,6 +165,10 @@ void Leases::begin(Held& held) {
 
 bool Leases::runs_as_command(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
                              std::string& refusal) const {
+  if (!task.has_spec()) {
+    refusal = "The server did not say what the task is; look for errors of its journal.";
+    return false;
+  }
   const bool has_command = task.spec().command().argv_size() > 0;
   std::string_view executor = lease.runtime();
   if (executor.empty() && has_command) return true;
@@ -230,19 +235,36 @@ void Leases::end_simulated(std::uint64_t lease, Duration ran) {
 // ---- Ending
 // --------------------------------------------------------------------------------------
 
-void Leases::stop(std::uint64_t lease, std::uint64_t task_no) {
+void Leases::stop(const berth::v1::StopTask& message) {
+  Held* held = find(message.lease());
+  if (held == nullptr) return;
+  std::vector<int> all;
+  for (int task = 0; task < held->lease.tasks_size(); ++task) {
+    if (held->lease.tasks(task).task_no() == message.task_no())
+      return stop_tasks(*held, {&task, 1});
+    all.push_back(task);
+  }
+  if (message.task_no() == 0) stop_tasks(*held, all);
+}
+
+void Leases::stop_all(std::uint64_t lease) {
   Held* held = find(lease);
   if (held == nullptr) return;
+  std::vector<int> all(held->tasks.size());
+  std::iota(all.begin(), all.end(), 0);
+  stop_tasks(*held, all);
+}
+
+void Leases::stop_tasks(Held& held, std::span<const int> tasks) {
+  const std::uint64_t lease = held.lease.id();
   std::vector<Ending> endings;
   std::vector<std::uint64_t> commands;
-  for (int task = 0; task < held->lease.tasks_size(); ++task) {
-    const std::uint64_t no = held->lease.tasks(task).task_no();
-    if (task_no != 0 && no != task_no) continue;
-    const TaskStage stage = held->tasks[static_cast<std::size_t>(task)];
+  for (const int task : tasks) {
+    const TaskStage stage = held.tasks[static_cast<std::size_t>(task)];
     if (stage == TaskStage::open) endings.push_back({task, stopped()});
-    if (stage == TaskStage::command) commands.push_back(no);
+    if (stage == TaskStage::command) commands.push_back(held.lease.tasks(task).task_no());
   }
-  if (!endings.empty()) end_tasks(*held, std::move(endings));
+  if (!endings.empty()) end_tasks(held, std::move(endings));
   for (const std::uint64_t no : commands) {
     runner_.stop(lease, no);
   }
@@ -255,7 +277,7 @@ void Leases::stop_all_that_stop_on_disconnect() {
   }
   std::sort(stopping.begin(), stopping.end());
   for (const std::uint64_t id : stopping) {
-    stop(id, 0);
+    stop_all(id);
   }
 }
 

@@ -58,8 +58,10 @@ class Leases {
 
   void accept(berth::v1::Lease&& lease);
   void start_gang(std::uint64_t gang, std::uint32_t generation);
-  // task_no 0: all of the lease. What is not here, or no longer, is left alone.
-  void stop(std::uint64_t lease, std::uint64_t task_no);
+  // What is not here, or no longer, is left alone. Task 0 is the task of that number if the lease
+  // has it, else all of them: tasks are numbered from 0.
+  void stop(const berth::v1::StopTask& message);
+  void stop_all(std::uint64_t lease);
   void stop_all_that_stop_on_disconnect();
   void adopt(FoundLease&& found);
 
@@ -89,6 +91,7 @@ class Leases {
   bool find_gpus_of(Held& held) const;
   void say_prepared(const Held& held, bool ok);
   void refuse(Held& held, const std::string& why);
+  void stop_tasks(Held& held, std::span<const int> tasks);
   void queue(std::uint64_t lease);
   void begin(Held& held);
   void begin_simulated(Held& held, std::span<const int> tasks);

@@ -90,28 +90,30 @@ void Outputs::request(const berth::v1::LogRequest& request) {
     std::erase_if(early_, [&](const auto& each) { return each.request() == request.request(); });
     return;
   }
-  const std::uint64_t lease = lease_of(request);
-  if (lease == 0 && !kept_known_) return early_.push_back(request);
-  if (lease == 0) {
+  const std::optional<std::uint64_t> lease = lease_of(request);
+  if (!lease && !kept_known_) return early_.push_back(request);
+  if (!lease) {
     return refuse(request.request(),
                   "There is no output of task " + std::to_string(request.task_no()) +
                       " on this node: it ran no command here, or its time is over.");
   }
   Reader& reader = readers_[request.request()];
-  reader = Reader{request, lease, request.task_no(), {}, {}};
+  reader = Reader{request, *lease, request.task_no(), {}, {}};
   read_more(request.request());
 }
 
-// Attempt 0 asks for the last. Zero: there is none.
-std::uint64_t Outputs::lease_of(const berth::v1::LogRequest& request) const {
+// Attempt 0 asks for the last.
+std::optional<std::uint64_t> Outputs::lease_of(const berth::v1::LogRequest& request) const {
   if (request.attempt() != 0) {
     const auto found = by_attempt_.find({request.task_no(), request.attempt()});
-    return found == by_attempt_.end() ? 0 : found->second;
+    if (found == by_attempt_.end()) return std::nullopt;
+    return found->second;
   }
   const auto after = by_attempt_.upper_bound({request.task_no(), UINT32_MAX});
-  if (after == by_attempt_.begin()) return 0;
+  if (after == by_attempt_.begin()) return std::nullopt;
   const auto last = std::prev(after);
-  return last->first.first == request.task_no() ? last->second : 0;
+  if (last->first.first != request.task_no()) return std::nullopt;
+  return last->second;
 }
 
 void Outputs::read_more(std::uint64_t request) {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,7 +67,7 @@ class Outputs {
   };
 
   void forget_at(std::uint64_t lease, std::int64_t until_unix_ms);
-  std::uint64_t lease_of(const berth::v1::LogRequest& request) const;
+  std::optional<std::uint64_t> lease_of(const berth::v1::LogRequest& request) const;
   void read_more(std::uint64_t request);
   void read_stream(Reader& reader, Stream& stream, std::uint32_t number);
   void open_stream(const Reader& reader, Stream& stream, std::uint32_t number) const;

@@ -215,7 +215,8 @@ TEST_F(ProcessesTest, ABatchReportsEachTaskWhenItEndsAndTheLeaseWithTheLast) {
   lease.mutable_tasks(1)->set_task_no(2);
   lease.mutable_tasks(1)->mutable_spec()->mutable_command()->set_argv(
       2, "while [ ! -e " + file("go") + " ]; do sleep 0.01; done");
-  lease.add_tasks()->set_task_no(3);  // has no command: simulated
+  *lease.add_tasks() = testing::lease_of(1, 1).tasks(0);  // has no command: simulated
+  lease.mutable_tasks(2)->set_task_no(3);
   agent.give(lease);
   const Report simulated = agent.sent.report(Report::kTaskEnded);
   EXPECT_EQ(simulated.task_ended().outcome().task_no(), 3u);

@@ -33,10 +33,13 @@ Result<Fields> parse_fields(std::string_view text) {
   return fields;
 }
 
-std::int64_t field_number(std::string_view value) {
+std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc{} && end == value.data() + value.size() ? number : 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
+
+std::int64_t field_number(std::string_view value) { return parse_number(value).value_or(0); }
 
 }  // namespace berth::agent

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,9 @@ void put_field(std::string& out, std::string_view name, std::int64_t value);
 
 Result<Fields> parse_fields(std::string_view text);
 
-// Zero if it is not a whole number.
+// The whole text as a number.
+std::optional<std::int64_t> parse_number(std::string_view text);
+// Zero if it is none.
 std::int64_t field_number(std::string_view value);
 
 }  // namespace berth::agent

@@ -102,6 +102,25 @@ TEST_F(RestartTest, WhatEndedMeanwhileIsReportedUntilItIsAcknowledged) {
   EXPECT_FALSE(std::filesystem::exists(task(1)));
 }
 
+TEST_F(RestartTest, NumbersBeginAtZero) {
+  berth::v1::Lease lease = script_lease(0, "echo zero; " + until_file("go"));
+  lease.mutable_tasks(0)->set_task_no(0);
+  {
+    RunningAgent first(options());
+    first.give(welcome());
+    first.give(lease);
+    wait_until([&] { return content(agent_folder() / "leases" / "0" / "0" / "out") == "zero\n"; });
+  }
+  RunningAgent second(options());
+  ASSERT_EQ(second.hello.leases_size(), 1);
+  ASSERT_EQ(second.hello.leases(0).running_size(), 1);
+  EXPECT_EQ(second.hello.leases(0).running(0), 0u);
+  second.give(welcome());
+  make_file("go");
+  EXPECT_TRUE(
+      second.sent.report(Report::kLeaseEnded).lease_ended().outcomes(0).result().completed());
+}
+
 TEST_F(RestartTest, LimitsHoldWhileNoAgentIsThere) {
   {
     RunningAgent first(options());

@@ -127,7 +127,7 @@ void Session::receive(berth::v1::ServerMessage&& message) {
     case berth::v1::ServerMessage::kAcknowledge:
       return reports_.acknowledge(message.acknowledge().seq());
     case berth::v1::ServerMessage::kStop:
-      return leases_.stop(message.stop().lease(), message.stop().task_no());
+      return leases_.stop(message.stop());
     case berth::v1::ServerMessage::kLoad:
       return models_.load(message.load());
     case berth::v1::ServerMessage::kEvict:
@@ -152,7 +152,7 @@ void Session::welcome(const berth::v1::Welcome& message) {
   renewal_ = milliseconds(std::max<std::int64_t>(0, message.ttl_ms() - message.margin_ms()));
   reports_.welcome(message.acknowledged());
   for (const std::uint64_t lease : message.kill()) {
-    leases_.stop(lease, 0);
+    leases_.stop_all(lease);
   }
 }
 

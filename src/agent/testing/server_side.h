@@ -150,6 +150,7 @@ inline berth::v1::Lease lease_of(std::uint64_t id, int tasks) {
     task.set_task_id("task-" + std::to_string(i));
     task.set_tenant("ada");
     task.set_attempt(1);
+    task.mutable_spec()->set_task_type("llm");
   }
   return lease;
 }

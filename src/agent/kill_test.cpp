@@ -16,7 +16,9 @@
 namespace berth::agent {
 namespace {
 
+// At least so many; more until each case has been met, which on a slow machine takes longer.
 constexpr int kRounds = 25;
+constexpr int kRoundsMax = 100;
 constexpr std::uint64_t kLeases = 20;
 
 pid_t spawn_agent(const std::filesystem::path& folder, std::uint64_t first) {
@@ -47,10 +49,14 @@ TEST(KillTest, NothingStartsTwiceAndNothingThatStartedIsForgotten) {
   std::set<std::uint64_t> never;  // the agent promised that they do not start
   std::set<std::uint64_t> known;  // told as running or ended
   std::size_t running = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  const auto met_all_cases = [&] {
+    return !never.empty() && running > 0 && known.size() > running;
+  };
+  for (int round = 0; round < kRounds || (round < kRoundsMax && !met_all_cases()); ++round) {
     const std::uint64_t first = static_cast<std::uint64_t>(round) * kLeases + 1;
     const pid_t victim = spawn_agent(agent_folder, first);
-    ::usleep(std::uniform_int_distribution<useconds_t>(0, 150'000)(random));
+    ::usleep(
+        std::uniform_int_distribution<useconds_t>(0, round % 4 == 0 ? 400'000 : 150'000)(random));
     ::kill(victim, SIGKILL);
     ASSERT_EQ(::waitpid(victim, nullptr, 0), victim);
 
@@ -77,10 +83,7 @@ TEST(KillTest, NothingStartsTwiceAndNothingThatStartedIsForgotten) {
     EXPECT_FALSE(never.contains(lease)) << "lease " << lease;
   }
   EXPECT_EQ(starts(folder.path() / "starts").size(), known.size());
-  // The moments were spread enough to have met all cases.
-  EXPECT_GT(never.size(), 0u);
-  EXPECT_GT(running, 0u);
-  EXPECT_GT(known.size(), running);
+  EXPECT_TRUE(met_all_cases());
   RecordProperty("never", static_cast<int>(never.size()));
   RecordProperty("running", static_cast<int>(running));
   RecordProperty("known", static_cast<int>(known.size()));

@@ -19,7 +19,7 @@ namespace {
   agent.give(support::welcome());
   for (std::uint64_t lease = first; lease < first + 20; ++lease) {
     agent.give(
-        support::script_lease(lease, "echo $BERTH_LEASE >> ../../../../../starts; sleep 0.05"));
+        support::script_lease(lease, "echo $BERTH_LEASE >> ../../../../../starts; sleep 0.02"));
   }
   while (true) {
     ::pause();

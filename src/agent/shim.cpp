@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -238,7 +239,10 @@ int run_shim(const std::filesystem::path& folder) {
   // Everything that needs room on the disk, before the claim: until then the task can still be
   // given back unstarted.
   if (const Status reserved = reserve_exit(folder); !reserved) return say(reserved.error());
-  if (const Status made = make_folder(folder / "work"); !made) return say(made.error());
+  // Not the folders above it: if they are gone, the task was taken back.
+  if (::mkdir((folder / "work").c_str(), 0700) != 0 && errno != EEXIST) {
+    return say(file_error("create", folder / "work", errno));
+  }
   const Result<Intent> intent = claim_intent(folder);
   if (!intent) return say(intent.error());
 

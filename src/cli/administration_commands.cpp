@@ -66,8 +66,9 @@ int run_pause(const Call& call) {
   if (request.drain() && !request.user_id().empty()) values.note("--drain is for a queue");
   if (!values.ok()) return values.refuse();
   const std::string target = target_words(request);
-  const std::string words = request.task_type().empty() ? "--tenant " + request.user_id()
-                                                        : "--queue " + request.task_type();
+  const std::string words = request.task_type().empty()
+                                ? "--tenant " + shell_word(request.user_id())
+                                : "--queue " + shell_word(request.task_type());
   return change(
       call, (request.drain() ? "drain " : "pause ") + target,
       target + (request.drain() ? " drains" : " is paused") + "; next: berth resume " + words,
@@ -87,10 +88,10 @@ int run_drain(const Call& call) {
   const std::string& gpu = call.args.positional().front();
   v1::DrainGPURequest request;
   request.set_gpu(gpu);
-  return change(
-      call, "drain GPU " + gpu,
-      "GPU " + gpu + " drains: what runs ends, nothing new starts; next: berth undrain " + gpu,
-      [&](client::Client& client) { return client.drain_gpu(request); });
+  return change(call, "drain GPU " + gpu,
+                "GPU " + gpu + " drains: what runs ends, nothing new starts; next: berth undrain " +
+                    shell_word(gpu),
+                [&](client::Client& client) { return client.drain_gpu(request); });
 }
 
 int run_undrain(const Call& call) {
@@ -135,7 +136,8 @@ int run_backup(const Call& call) {
   } else {
     call.console.out << harmless(answer->path()) << "\n";
     session->say(bytes_text(answer->bytes()) + ", up to event " +
-                 std::to_string(answer->sequence()) + "; next: berth restore " + answer->path());
+                 std::to_string(answer->sequence()) + "; next: berth restore " +
+                 shell_word(answer->path()));
   }
   return kOk;
 }

@@ -26,9 +26,10 @@ constexpr std::array kTenantOfId = {
 constexpr std::array kTenantOfSignal = {
     Flag{"--tenant", "TENANT", "whose signal it is (default: the token's)"},
 };
-constexpr std::array kIds = {Positional{"ID", "a task's id, or its number: '#123'", true, true}};
+constexpr std::array kIds = {
+    Positional{"ID", "a task's id; t-123 is the task numbered 123", true, true}};
 constexpr std::array kAnyIds = {
-    Positional{"ID", "a task's id, or its number: '#123'", false, true}};
+    Positional{"ID", "a task's id; t-123 is the task numbered 123", false, true}};
 constexpr std::array kSignal = {Positional{"SIGNAL", "the NAME of a dependency \"signal:NAME\""}};
 
 constexpr std::array<std::string_view, 3> kCancelExamples = {
@@ -166,7 +167,7 @@ int run_hold(const Call& call) {
     return session->client().hold(request_for<v1::HoldTaskRequest>(call, id));
   });
   if (code == kOk)
-    session->say("held; next: berth release " + call.args.positional().front() +
+    session->say("held; next: berth release " + shell_word(call.args.positional().front()) +
                  tenant_words(call));
   return code;
 }
@@ -179,7 +180,7 @@ int run_release(const Call& call) {
     return session->client().release(request_for<v1::ReleaseTaskRequest>(call, id));
   });
   if (code == kOk)
-    session->say("released; next: berth status " + call.args.positional().front() +
+    session->say("released; next: berth status " + shell_word(call.args.positional().front()) +
                  tenant_words(call));
   return code;
 }

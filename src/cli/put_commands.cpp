@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/session.h"
+#include "cli/text.h"
 #include "cli/values.h"
 
 namespace berth::cli {
@@ -129,7 +130,7 @@ int put(const Call& call, const std::string& kind, const auto& send) {
   if (!answer) return session->fail("put " + kind + " " + request.name(), answer.failure());
   if (session->format() == Format::json) session->print_json(*answer);
   session->say(kind + " " + request.name() + (answer->created() ? " made" : " changed") +
-               "; next: berth " + kind + "s " + request.name());
+               "; next: berth " + kind + "s " + shell_word(request.name()));
   return kOk;
 }
 

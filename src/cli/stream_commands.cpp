@@ -30,7 +30,7 @@ constexpr std::array kLogsFlags = {
     Flag{"--stdout", "", "only what it wrote to stdout"},
     Flag{"--tenant", "TENANT", "whose task it is (default: the token's)"},
 };
-constexpr std::array kId = {Positional{"ID", "a task's id, or its number: '#123'"}};
+constexpr std::array kId = {Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
 constexpr std::array<std::string_view, 3> kEventsExamples = {
     "berth events --follow --group night",
     "berth events --task train-1",

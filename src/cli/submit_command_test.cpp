@@ -269,7 +269,7 @@ TEST_F(Submit, AServerThatIsAwayForAMomentIsWaitedFor) {
   });
   const Ran ran = run({"submit", "--queue", "q", "--wait", "--payload", "p"});
   EXPECT_EQ(ran.code, kOk);
-  EXPECT_EQ(ran.err, "submitted t1\nthe server is away; waiting for it\n");
+  EXPECT_EQ(ran.err, "submitted t1\nthe server is away or busy; waiting for it\n");
 }
 
 TEST_F(Submit, ATimeoutEndsTheWaitNotTheTask) {

@@ -27,7 +27,7 @@ constexpr std::array kTasksFlags = {
 constexpr std::array kTenantOfId = {
     Flag{"--tenant", "TENANT", "whose task it is (default: the token's)"},
 };
-constexpr std::array kId = {Positional{"ID", "a task's id, or its number: '#123'"}};
+constexpr std::array kId = {Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
 
 constexpr std::array<std::string_view, 3> kTasksExamples = {
     "berth tasks --queue llm",
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 3> kTasksExamples = {
     "berth cancel $(berth tasks --group night -o name) --yes",
 };
 constexpr std::array<std::string_view, 2> kStatusExamples = {"berth status train-1",
-                                                             "berth status '#123' -o json"};
+                                                             "berth status t-123 -o json"};
 constexpr std::array<std::string_view, 1> kExplainExamples = {"berth explain train-1"};
 
 std::string vram(std::int64_t mb) { return mb > 0 ? config::vram_text(mb) : ""; }
@@ -126,7 +126,7 @@ std::string result_text(const v1::TaskResult& result) {
 Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   Facts facts;
   facts.add("task", task.task_id());
-  facts.add("number", "#" + std::to_string(task.task_no()));
+  facts.add("number", std::to_string(task.task_no()));
   facts.add("tenant", task.user_id());
   facts.add("queue", task.task_type());
   facts.add("group", task.group());
@@ -177,7 +177,7 @@ int run_status(const Call& call) {
   } else {
     facts_of(*task, session->now_unix_ms()).print(call.console.out, session->look());
     if (task->state() == v1::WAITING || task->state() == v1::PENDING)
-      session->say("next: berth explain " + id + tenant_words(call));
+      session->say("next: berth explain " + shell_word(id) + tenant_words(call));
   }
   return kOk;
 }

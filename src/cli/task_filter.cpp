@@ -2,6 +2,7 @@
 #include "cli/task_filter.h"
 
 #include "cli/listing.h"
+#include "cli/text.h"
 #include "config/diagnostics.h"
 
 namespace berth::cli {
@@ -38,7 +39,7 @@ v1::TaskFilter read_filter(const Call& call, Values& values) {
 
 std::string tenant_words(const Call& call) {
   const auto tenant = call.args.value("--tenant");
-  return tenant ? " --tenant " + *tenant : "";
+  return tenant ? " --tenant " + shell_word(*tenant) : "";
 }
 
 std::string sentence_of(const v1::Reason& reason) {

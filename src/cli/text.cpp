@@ -147,6 +147,20 @@ std::optional<std::int64_t> parse_instant(std::string_view text) {
   return duration_cast<milliseconds>(at.time_since_epoch()).count() + *fraction;
 }
 
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
+  std::string result = "'";
+  for (const char c : harmless(text)) {
+    if (c == '\'')
+      result += "'\\''";
+    else
+      result += c;
+  }
+  return result + "'";
+}
+
 std::string harmless(std::string_view text) {
   std::string result;
   while (!text.empty()) {

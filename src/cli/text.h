@@ -16,6 +16,9 @@ std::string bytes_text(std::uint64_t bytes);     // 812 B, 3.4 MiB
 // "2026-11-15T12:00:00Z", a fraction of the second or an offset (+02:00) allowed.
 std::optional<std::int64_t> parse_instant(std::string_view text);
 
+// As one word of a shell's command line: in quotes where it needs them.
+std::string shell_word(std::string_view text);
+
 // Control characters and bytes that are not UTF-8 as \x1b, so that no text moves the cursor.
 std::string harmless(std::string_view text);
 

@@ -46,6 +46,14 @@ TEST(Text, StrangersTextCannotMoveTheCursor) {
   EXPECT_EQ(harmless("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80");
 }
 
+TEST(Text, AWordOfAShellIsQuotedWhereItNeedsIt) {
+  EXPECT_EQ(shell_word("train-1"), "train-1");
+  EXPECT_EQ(shell_word("#12"), "'#12'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("\x1b"), "'\\x1b'");
+}
+
 TEST(Values, UnitsAreThoseThatPeopleKnow) {
   EXPECT_EQ(*read_vram_mb("8GB"), 8192);
   EXPECT_EQ(*read_vram_mb("512MB"), 512);

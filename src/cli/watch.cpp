@@ -19,10 +19,16 @@ constexpr auto kGlance = 1s;    // between two looks at the status while no even
 constexpr auto kPause = 200ms;  // before asking again where asking failed
 constexpr auto kAwayMax = 60s;  // how long a server may be away
 
+// Whether waiting may help.
+bool passes(grpc::StatusCode code) {
+  return code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+}
+
 }  // namespace
 
 std::string words_of(const TaskName& name) {
-  return " " + name.id + (name.tenant.empty() ? "" : " --tenant " + name.tenant);
+  return " " + shell_word(name.id) +
+         (name.tenant.empty() ? "" : " --tenant " + shell_word(name.tenant));
 }
 
 Watch::Watch(Session& session, TaskName name)
@@ -44,11 +50,10 @@ bool Watch::bears(const client::Failure& failure, const std::string& what) {
                      "task " + name_.id + " took longer than --timeout; it goes on\nnext: " +
                          "berth status" + words_of(name_),
                      kTimedOut);
-  } else if (failure.code != grpc::StatusCode::UNAVAILABLE ||
-             (away_since_ && now - *away_since_ > kAwayMax)) {
+  } else if (!passes(failure.code) || (away_since_ && now - *away_since_ > kAwayMax)) {
     code_ = session_.fail(what, failure);
   } else {
-    if (!away_since_) session_.say("the server is away; waiting for it");
+    if (!away_since_) session_.say("the server is away or busy; waiting for it");
     if (!away_since_) away_since_ = now;
     pause(kPause);
     return true;

@@ -17,8 +17,7 @@ namespace berth::client {
 namespace {
 
 constexpr int kMessageBytesMax = 64 << 20;
-// Longer than the five minutes that a gRPC server tolerates by default.
-constexpr int kKeepaliveMs = 330'000;
+constexpr int kKeepaliveMs = 60'000;  // the server takes a ping every 10 s
 constexpr int kReconnectMs = 100;
 constexpr int kReconnectMsMax = 2'000;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -22,15 +23,29 @@ struct Ran {
 inline constexpr std::int64_t kNow = 1'795'000'000'000;  // 2026-11-18 11:06:40 UTC
 inline std::int64_t fixed_now() { return kNow; }
 
+// What a command prints; tells of each flush.
+class Paper : public std::stringbuf {
+ public:
+  std::function<void(const std::string& so_far)> on_flush;
+
+ protected:
+  int sync() override {
+    if (on_flush) on_flush(str());
+    return 0;
+  }
+};
+
 struct Shell {
   std::map<std::string, std::string> environment;
   bool terminal = false;
   std::string input;  // what a person types; only on a terminal
   std::atomic<bool> interrupted = false;
-  std::vector<Command> more;
+  std::function<void(const std::string& out)> on_flush;  // called while the command runs
 
   Ran run(const std::vector<std::string>& args) {
-    std::ostringstream out;
+    Paper paper;
+    paper.on_flush = on_flush;
+    std::ostream out(&paper);
     std::ostringstream err;
     std::istringstream in(input);
     Console console{.out = out, .err = err};
@@ -45,8 +60,8 @@ struct Shell {
     console.catch_interrupts = [this]() -> const std::atomic<bool>& { return interrupted; };
     console.now_unix_ms = fixed_now;
     Ran ran;
-    ran.code = run_command_line(args, console, more);
-    ran.out = out.str();
+    ran.code = run_command_line(args, console);
+    ran.out = paper.str();
     ran.err = err.str();
     return ran;
   }

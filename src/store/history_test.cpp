@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -359,6 +361,33 @@ TEST_F(History, DyingAroundTheCommitLeavesRowsAndPlaceTogether) {
     EXPECT_EQ(writer_->projected(), projected);
     EXPECT_EQ(good(good(HistoryReader::open(path_))->list({})).tasks.size(), projected);
     writer_.reset();
+  }
+}
+
+// The guide's queries run, and it names every column of the views.
+TEST_F(History, TheGuideIsTrue) {
+  fill(40);
+  std::ifstream file(BERTH_SOURCE_DIR "/docs/guide/history.md");
+  const std::string guide((std::istreambuf_iterator<char>(file)), {});
+  int queries = 0;
+  for (std::size_t at = guide.find("```sql\n"); at != std::string::npos;
+       at = guide.find("```sql\n", at)) {
+    at += 7;
+    const std::size_t end = guide.find("```", at);
+    const auto result = reader_->query(guide.substr(at, end - at));
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    ++queries;
+    at = end;
+  }
+  EXPECT_EQ(queries, 3);
+  for (const std::string view : {"tasks", "attempts", "events", "usage"}) {
+    for (const std::string& column : good(reader_->query("SELECT * FROM " + view)).columns) {
+      const std::size_t chapter = guide.find("## " + view);
+      ASSERT_NE(chapter, std::string::npos) << view;
+      const std::string_view text =
+          std::string_view(guide).substr(chapter, guide.find("\n## ", chapter) - chapter);
+      EXPECT_NE(text.find("`" + column + "`"), std::string_view::npos) << view << "." << column;
+    }
   }
 }
 

@@ -106,7 +106,7 @@ class HistoryReader {
   // By key: about a tenth of a millisecond.
   Result<std::optional<EndedTask>> find(std::uint64_t task_no) const;
 
-  // The newest with this id. Reads the table from its newest row back, about 200 ms for each
+  // The newest with this id. Reads the table from its newest row back, some 300 ms for each
   // million rows: for ids that the server no longer remembers.
   Result<std::optional<EndedTask>> find_by_id(std::string_view tenant,
                                               std::string_view task_id) const;

@@ -24,7 +24,6 @@
 namespace berth::store {
 namespace {
 
-using testing::copy_folder;
 using testing::FedGroup;
 using testing::flip_byte;
 using testing::JournalFeed;

@@ -196,8 +196,8 @@ CheckSum meta_sum(std::string_view key, std::int64_t value) {
 }  // namespace
 
 const std::string& ended_columns() {
-  static const std::string columns = named_columns().names;
-  return columns;
+  static const std::string kColumns = named_columns().names;
+  return kColumns;
 }
 
 int ended_column_count() { return named_columns().count; }

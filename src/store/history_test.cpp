@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -255,14 +256,13 @@ TEST_F(History, AWrongRowIsAnErrorThatNamesIt) {
   for (const std::string& column : columns.columns) {
     if (column == "task_no") continue;
     Connection hand = good(Connection::open_to_write(path_));
-    const std::string name = "\"" + column + "\"";
-    ASSERT_TRUE(
-        hand.run("CREATE TEMP TABLE kept AS SELECT " + name + " AS v FROM ended WHERE task_no = 7")
-            .ok());
-    ASSERT_TRUE(hand.run("UPDATE ended SET " + name + " = CASE typeof(" + name +
-                         ") WHEN 'text' THEN " + name + " || '1' ELSE " + name +
-                         " + 1 END WHERE task_no = 7")
-                    .ok());
+    const auto run = [&](const std::string& sql) {
+      const std::string named = std::regex_replace(sql, std::regex("COLUMN"), '"' + column + '"');
+      ASSERT_TRUE(hand.run(named).ok()) << named;
+    };
+    run("CREATE TEMP TABLE kept AS SELECT COLUMN AS v FROM ended WHERE task_no = 7");
+    run("UPDATE ended SET COLUMN = CASE typeof(COLUMN) WHEN 'text' THEN COLUMN || '1' "
+        "ELSE COLUMN + 1 END WHERE task_no = 7");
     const auto found = reader_->find(7);
     ASSERT_FALSE(found.ok()) << column;
     EXPECT_NE(found.error().message.find("task 7"), std::string::npos);
@@ -272,9 +272,7 @@ TEST_F(History, AWrongRowIsAnErrorThatNamesIt) {
     ASSERT_FALSE(findings.empty()) << column;
     EXPECT_NE(findings[0].message.find("task 7"), std::string::npos) << findings[0].message;
     EXPECT_FALSE(findings[0].repair.empty());
-    ASSERT_TRUE(
-        hand.run("UPDATE ended SET " + name + " = (SELECT v FROM temp.kept) WHERE task_no = 7")
-            .ok());
+    run("UPDATE ended SET COLUMN = (SELECT v FROM temp.kept) WHERE task_no = 7");
     EXPECT_EQ(good(reader_->find(7)), ended_task(7));
   }
 }

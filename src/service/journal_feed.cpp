@@ -8,6 +8,7 @@
 #include "journal/group.h"
 #include "service/notes.h"
 #include "store/journal.h"
+#include "store/layout.h"
 #include "store/segment_list.h"
 
 namespace berth::service {
@@ -150,7 +151,7 @@ Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64
   // The segment in which the next ordinal lies, by the headers alone.
   Start start;
   std::optional<std::uint64_t> oldest;
-  const auto folder = data / "journal";
+  const auto folder = store::journal_folder(data);
   const auto headers = store::segment_headers(folder);
   if (!headers) return headers.error();
   for (const store::SegmentHeader& header : *headers) {

@@ -14,13 +14,17 @@ void Release::run(Group& group, store::GroupAt at) {
   view_.change([&](Board& board) { apply(group, at, board, changes, errands); });
   view_.remember_ended(changes.ended);
   feed_.add(std::move(changes.tasks), group.last_ordinal);
-  for (SubmitReply& reply : group.submits)
-    reply.done(reply.outcomes);
-  for (ControlReply& reply : group.controls)
-    reply.done(reply.outcome);
+  answer(group);
   store::crash_point(store::CrashPoint::release_replied);
   courier_.run(std::move(errands));
   on_ended_(std::move(changes.ended), group.last_ordinal);
+}
+
+void Release::answer(Group& group) {
+  for (SubmitReply& reply : std::exchange(group.submits, {}))
+    reply.done(reply.outcomes);
+  for (ControlReply& reply : std::exchange(group.controls, {}))
+    reply.done(reply.outcome);
 }
 
 void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Changes& changes,

@@ -22,6 +22,8 @@ class Release {
 
   // `at`: where the group stands in the journal.
   void run(Group& group, store::GroupAt at);
+  // Answers those who wait, once. Part of run.
+  static void answer(Group& group);
 
  private:
   void apply(Group& group, store::GroupAt at, Board& board, Board::Changes& changes,

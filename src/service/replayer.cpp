@@ -7,6 +7,7 @@
 #include "journal/snapshot.h"
 #include "journal/state_snapshot.h"
 #include "service/board_codec.h"
+#include "store/layout.h"
 #include "store/snapshots.h"
 
 namespace berth::service {
@@ -155,7 +156,7 @@ void Replayer::apply_action(const core::Action& action, journal::ByteView encode
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
                           const std::function<void(std::vector<TaskLine>&&)>& on_ended) {
   Recovered found{Replayer(remember_ids), {}, 0, {}};
-  auto snapshots = store::list_snapshots(data / "snapshots");
+  auto snapshots = store::list_snapshots(store::snapshot_folder(data));
   if (!snapshots) return snapshots.error();
   for (auto at = snapshots->begin(); at != snapshots->end(); ++at) {
     const auto bytes = store::read_snapshot(at->path);
@@ -168,7 +169,7 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
   found.snapshot_seq = found.replayer.next_seq();
   Status applied = Done{};
   const auto scan = store::scan_journal(
-      data / "journal", found.replayer.next_seq(),
+      store::journal_folder(data), found.replayer.next_seq(),
       [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
         applied = found.replayer.apply(at, group);
         if (applied) on_ended(found.replayer.take_ended());

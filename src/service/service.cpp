@@ -19,6 +19,7 @@
 #include "service/snapshotter.h"
 #include "store/folder_lock.h"
 #include "store/journal.h"
+#include "store/layout.h"
 #include "store/snapshots.h"
 
 namespace berth::service {
@@ -93,7 +94,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
                       std::unique_ptr<store::HistoryReader> history_reader)
     : options(std::move(opts)),
       lock(std::move(folder_lock)),
-      segments(options.data / "journal"),
+      segments(store::journal_folder(options.data)),
       feed(options.feed_capacity),
       rings(options.submit_ring, kMostControls),
       sequencer({options.tenant_defaults, options.tenant_default_tier, options.make_unknown_tenants,
@@ -130,7 +131,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   if (error) return Error{"cannot make " + options.data.string() + ": " + error.message()};
   auto lock = store::FolderLock::take(options.data);
   if (!lock) return lock.error();
-  auto history_writer = store::HistoryWriter::open(options.data / "history.db");
+  auto history_writer = store::HistoryWriter::open(store::history_path(options.data));
   if (!history_writer) return history_writer.error();
 
   // What ended since the history was last written is projected again, in order.
@@ -142,9 +143,9 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
   auto journal =
-      store::JournalWriter::open({options.data / "journal", options.segment_bytes}, recovered->end);
+      store::JournalWriter::open({store::journal_folder(options.data), options.segment_bytes}, recovered->end);
   if (!journal) return journal.error();
-  auto history_reader = store::HistoryReader::open(options.data / "history.db");
+  auto history_reader = store::HistoryReader::open(store::history_path(options.data));
   if (!history_reader) return history_reader.error();
 
   auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*recovered),
@@ -188,7 +189,7 @@ void Service::stop() {
                                    board, p.sequencer.hash(), p.sequencer.next_seq(),
                                    p.sequencer.epoch(), p.sequencer.now());
   });
-  Status done = store::write_snapshot(p.options.data / "snapshots", p.sequencer.next_seq(), bytes);
+  Status done = store::write_snapshot(store::snapshot_folder(p.options.data), p.sequencer.next_seq(), bytes);
   if (done) done = p.snapshotter.clean_up();
   if (!done) p.options.log("no snapshot at the end: " + done.error().message);
 }
@@ -274,8 +275,8 @@ void Service::Parts::keep() {
       group = std::move(handed);
       store_busy = true;
     }
-    const store::GroupAt at = make_durable(*group);
-    release.run(*group, at);
+    if (options.answer_before_sync) release.answer(*group);
+    release.run(*group, make_durable(*group));
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);
     snapshotter.durable(group->next_seq);

@@ -42,6 +42,8 @@ struct ServiceOptions {
   std::uint8_t tenant_default_tier = 0;
   bool make_unknown_tenants = true;  // false under authentication
   std::string version;
+  // A planted fault: answers before the group is on disk. The fault tests must notice.
+  bool answer_before_sync = false;
   std::function<Time()> clock;               // engine time; never backwards within a process
   std::function<Time(Time)> next_day;        // when the day of that instant ends; empty: never
   std::function<std::int64_t()> wall_clock;  // unix nanoseconds

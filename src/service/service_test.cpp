@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "service/testing/running_service.h"
+#include "store/layout.h"
 #include "store/testing/temp_folder.h"
 
 namespace berth::service {
@@ -66,7 +67,7 @@ TEST_F(WholeService, TheJournalAloneIsEnough) {
     running.control(SetQueuePaused{"llm", true});
     running.submit(new_task("a"));
   }
-  std::filesystem::remove_all(folder_.path() / "snapshots");
+  std::filesystem::remove_all(store::snapshot_folder(folder_.path()));
   RunningService again(folder_.path());
   ASSERT_EQ(again.error, "");
   EXPECT_EQ(again.submit(new_task("a")).kind, Kind::duplicate);

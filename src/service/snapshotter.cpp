@@ -7,6 +7,7 @@
 
 #include "service/replayer.h"
 #include "store/journal.h"
+#include "store/layout.h"
 #include "store/segment_list.h"
 #include "store/snapshots.h"
 
@@ -55,14 +56,14 @@ void Snapshotter::run() {
 
 Status Snapshotter::make(std::uint64_t next_seq) {
   Replayer replayer(options_.remember_ids);
-  auto newest = store::read_newest_snapshot(options_.data / "snapshots");
+  auto newest = store::read_newest_snapshot(store::snapshot_folder(options_.data));
   if (!newest) return newest.error();
   if (newest->file) {
     if (Status restored = replayer.restore(newest->bytes); !restored) return restored;
   }
   Status applied = Done{};
   const auto scan = store::scan_journal(
-      options_.data / "journal", replayer.next_seq(),
+      store::journal_folder(options_.data), replayer.next_seq(),
       [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
         if (group.header.seq + group.header.events > next_seq) return false;
         applied = replayer.apply(at, group);
@@ -72,7 +73,7 @@ Status Snapshotter::make(std::uint64_t next_seq) {
   if (!scan) return scan.error();
   if (!applied) return applied;
   const std::vector<std::byte> bytes = replayer.snapshot();
-  Status written = store::write_snapshot(options_.data / "snapshots", replayer.next_seq(), bytes);
+  Status written = store::write_snapshot(store::snapshot_folder(options_.data), replayer.next_seq(), bytes);
   if (!written) return written;
   last_seq_ = replayer.next_seq();
   ++made_;
@@ -80,7 +81,7 @@ Status Snapshotter::make(std::uint64_t next_seq) {
 }
 
 Status Snapshotter::clean_up() {
-  const auto snapshots = options_.data / "snapshots";
+  const auto snapshots = store::snapshot_folder(options_.data);
   if (Status removed = store::remove_old_snapshots(snapshots, options_.keep); !removed) {
     return removed;
   }
@@ -89,7 +90,7 @@ Status Snapshotter::clean_up() {
   if (kept->empty()) return Done{};
   const std::uint64_t oldest = kept->back().seq;
 
-  const auto journal = options_.data / "journal";
+  const auto journal = store::journal_folder(options_.data);
   const auto segments = store::segment_headers(journal);
   if (!segments) return segments.error();
   if (segments->empty()) return Done{};

@@ -1,0 +1,217 @@
+// See server.h.
+#include "main/server.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "cli/commands.h"
+#include "main/clock.h"
+#include "main/log.h"
+#include "main/wanted.h"
+#include "store/backup.h"
+
+namespace berth::main {
+namespace {
+
+using config::ServerConfig;
+
+service::ServiceOptions service_options(const ServerConfig& config) {
+  service::ServiceOptions options;
+  options.data = config.server.data;
+  options.segment_bytes = static_cast<std::uint64_t>(config.store.segment_size);
+  options.snapshot_every_events = static_cast<std::uint64_t>(config.store.snapshot_every_events);
+  options.keep_snapshots = config.store.keep_snapshots;
+  options.journal_retention = config.store.retention;
+  options.submit_ring = config.limits.submit_ring;
+  options.remember_ids = config.ids.remember;
+  options.result_ttl = config.store.result_ttl;
+  options.max_tenants = config.tenant_defaults.max_tenants;
+  options.tenant_defaults = config.tenant_defaults.tenant.spec;
+  options.tenant_default_tier = config.tenant_defaults.tenant.tier;
+  options.make_unknown_tenants = true;
+  options.version = std::string(cli::version());
+  options.clock = engine_clock();
+  options.next_day = day_ends_in(config.server.timezone);
+  options.wall_clock = wall_unix_ns;
+  options.log = log_warning;
+  return options;
+}
+
+std::map<std::string, std::string> executors_of(const ServerConfig& config) {
+  const std::vector<std::string> names = config::executor_names();
+  std::map<std::string, std::string> executors;
+  for (std::size_t i = 0; i < config.queues.size(); ++i) {
+    const auto executor = static_cast<std::size_t>(config.queues.specs[i].executor);
+    executors[config.queues.names[i]] = names[executor];
+  }
+  return executors;
+}
+
+std::chrono::milliseconds milliseconds_of(Duration time) {
+  return std::chrono::milliseconds(time.ns / 1'000'000);
+}
+
+}  // namespace
+
+Server::Server(config::LoadedConfig config, config::ConfigSources sources, ServerTrials trials)
+    : config_(std::move(config)), sources_(std::move(sources)), trials_(trials) {}
+
+Server::~Server() { stop(); }
+
+Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
+                                              config::ConfigSources sources,
+                                              ServerTrials trials) {
+  std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
+  if (Status opened = server->open_service(); !opened) return opened.error();
+  if (Status started = server->start_agent(); !started) return started.error();
+  server->wait_for_agent();
+  if (Status started = server->start_api(); !started) return started.error();
+  return server;
+}
+
+Status Server::open_service() {
+  service::ServiceOptions options = service_options(config_.config);
+  options.answer_before_sync = trials_.answer_before_sync;
+  Result<std::unique_ptr<service::Service>> opened = service::Service::open(std::move(options));
+  if (!opened) return opened.error();
+  service_ = std::move(*opened);
+  service_->configure(controls_for(config_.config));
+  return Done{};
+}
+
+Status Server::start_agent() {
+  const ServerConfig& config = config_.config;
+  gpus_ = gpus_for(config.gpus);
+  agent::AgentOptions options;
+  options.folder = std::filesystem::absolute(config.server.data) / "agent";
+  options.gpus = gpus_;
+  // The running binary, whatever has become of its name.
+  std::error_code error;
+  options.shim_program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) return Error{"cannot find the berth binary: " + error.message()};
+  options.executors = executors_of(config);
+  options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
+  options.output_ttl = config.tasks.output_ttl;
+  options.default_run_limit = config.tasks.run_limit.value_or(Duration{0});
+  options.time_scale = trials_.time_scale;
+
+  session_ = service_->open_session(
+      [this](v1::ServerMessage&& message) { agent_->receive(std::move(message)); });
+  service_->start();
+  Result<std::unique_ptr<agent::Agent>> started =
+      agent::Agent::start(std::move(options), [this](v1::AgentMessage&& message) {
+        service_->agent_said(session_, std::move(message));
+      });
+  if (!started) return started.error();
+  agent_ = std::move(*started);
+  return Done{};
+}
+
+// Work that comes before its GPUs are known would be refused as too large for any of them.
+void Server::wait_for_agent() const {
+  const auto known = [&] {
+    return service_->view().read([&](const service::Board& board) {
+      return std::all_of(gpus_.begin(), gpus_.end(), [&](const agent::GpuDescription& gpu) {
+        return static_cast<bool>(board.names().gpu(gpu.uuid));
+      });
+    });
+  };
+  for (int i = 0; i < 500 && !known(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+Status Server::start_api() {
+  const ServerConfig& config = config_.config;
+  api::ApiOptions options;
+  options.grpc_address = config.server.grpc_address;
+  options.http_address = config.server.http_address;
+  options.authentication = config.server.authentication;
+  options.tokens = std::filesystem::path(config.server.data) / "tokens";
+  options.tls_certificate = config.server.tls_certificate;
+  options.tls_key = config.server.tls_key;
+  options.http_limits.connections = config.limits.http_max_connections;
+  options.http_limits.body_bytes = static_cast<std::uint64_t>(config.limits.max_message);
+  options.http_limits.header_time = milliseconds_of(config.limits.http_header_timeout);
+  options.http_limits.body_time = milliseconds_of(config.limits.http_body_timeout);
+  options.payload_bytes_max = static_cast<std::size_t>(config.limits.max_payload);
+  options.streams_max = config.limits.max_streams;
+  options.version = std::string(cli::version());
+  options.simulated_gpus = !gpus_.empty() && gpus_.front().simulated;
+  options.config = [this] { return config_response(); };
+  options.reload = [this](bool dry_run) { return reload(dry_run); };
+  options.backup = [this](const std::string& path) -> Result<v1::BackupResponse> {
+    const auto done = store::backup(service_->options().data, path);
+    if (!done) return done.error();
+    v1::BackupResponse response;
+    response.set_path(path);
+    response.set_sequence(done->next_seq);
+    response.set_bytes(done->bytes);
+    return response;
+  };
+  options.log = log_info;
+  Result<std::unique_ptr<api::ApiServer>> started =
+      api::ApiServer::start(std::move(options), *service_);
+  if (!started) return started.error();
+  api_ = std::move(*started);
+  return Done{};
+}
+
+Result<std::vector<std::string>> Server::reload(bool dry_run) {
+  config::Diagnostics diagnostics;
+  std::optional<config::LoadedConfig> next = config::load_config(sources_, diagnostics);
+  if (!next) return Error{diagnostics.text()};
+  const std::lock_guard lock(config_mutex_);
+  config::ConfigChanges changes = config::changes(config_, *next);
+  if (dry_run || changes.empty()) return changes.sentences;
+  for (service::Control& control : controls_for(changes, next->config)) {
+    if (!service_->offer(service::ControlCommand{std::move(control), {}})) {
+      return Error{"the server has too much to do; try again"};
+    }
+  }
+  config_ = std::move(*next);
+  return changes.sentences;
+}
+
+v1::GetConfigResponse Server::config_response() const {
+  const std::lock_guard lock(config_mutex_);
+  v1::GetConfigResponse response;
+  for (const config::ConfigValue& value : config_.values) {
+    v1::ConfigValue& out = *response.add_values();
+    out.set_key(value.key());
+    out.set_value(value.value);
+    out.set_origin(value.origin);
+  }
+  response.set_toml(config::config_toml(config_.values));
+  return response;
+}
+
+std::string Server::greeting() const {
+  const bool simulated = !gpus_.empty() && gpus_.front().simulated;
+  std::string text = "Berth " + std::string(cli::version()) + " serves\n";
+  text += "  gRPC  127.0.0.1:" + std::to_string(grpc_port()) + "\n";
+  text += "  HTTP  http://127.0.0.1:" + std::to_string(http_port()) + "\n";
+  text += "  data  " + config_.config.server.data + "\n";
+  text += "  GPUs  ";
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    const agent::GpuDescription& gpu = gpus_[i];
+    text += (i == 0 ? "" : ", ") + gpu.name + " (" + gpu.kind + ", " +
+            std::to_string(gpu.vram_mb / 1024) + " GB)";
+  }
+  text += simulated ? ", all simulated: no nvidia-smi was found\n" : "\n";
+  return text;
+}
+
+void Server::stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (api_) {
+    api_->not_serving();
+    api_->stop(seconds(5));
+  }
+  if (agent_) agent_->stop();
+  if (service_) service_->stop();
+}
+
+}  // namespace berth::main

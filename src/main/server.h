@@ -1,0 +1,63 @@
+// Server: one `berth serve`: the service, its embedded agent and the API, put together from a
+// configuration. Only the composition is here.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "api/server.h"
+#include "base/result.h"
+#include "config/load_config.h"
+#include "service/service.h"
+
+namespace berth::main {
+
+// For tests and benchmarks.
+struct ServerTrials {
+  double time_scale = 1.0;          // of simulated work; 0: it takes no time
+  bool answer_before_sync = false;  // a planted fault
+};
+
+class Server {
+ public:
+  // Recovers, starts everything, and serves when it returns.
+  static Result<std::unique_ptr<Server>> start(config::LoadedConfig config,
+                                               config::ConfigSources sources,
+                                               ServerTrials trials = {});
+  ~Server();
+
+  // Reads the configuration again: what can change without a restart does. One sentence per change.
+  Result<std::vector<std::string>> reload(bool dry_run);
+
+  // Health says no, requests under way are answered, a snapshot is written; tasks go on.
+  void stop();
+
+  const config::ServerConfig& config() const { return config_.config; }
+  int grpc_port() const { return api_->grpc_port(); }
+  int http_port() const { return api_->http_port(); }
+  std::string greeting() const;  // lines for people: where it listens, what it has
+
+ private:
+  Server(config::LoadedConfig config, config::ConfigSources sources, ServerTrials trials);
+  Status open_service();
+  Status start_agent();
+  Status start_api();
+  void wait_for_agent() const;
+  v1::GetConfigResponse config_response() const;
+
+  mutable std::mutex config_mutex_;
+  config::LoadedConfig config_;
+  const config::ConfigSources sources_;
+  const ServerTrials trials_;
+  std::vector<agent::GpuDescription> gpus_;
+  std::unique_ptr<service::Service> service_;
+  std::uint64_t session_ = 0;
+  std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<api::ApiServer> api_;
+  bool stopped_ = false;
+};
+
+}  // namespace berth::main

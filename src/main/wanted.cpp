@@ -1,0 +1,92 @@
+// See wanted.h.
+#include "main/wanted.h"
+
+#include <cctype>
+#include <string>
+
+namespace berth::main {
+namespace {
+
+service::DefineQueue definition(const std::string& name, const config::Queue& queue,
+                                const config::ServerConfig& in) {
+  const ModelId model = queue.spec.model;
+  return {name, model ? in.models.names[model.value] : "", queue.spec};
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+std::vector<service::Control> controls_for(const config::ServerConfig& config) {
+  std::vector<service::Control> controls;
+  controls.emplace_back(service::DefinePolicy{config.policy});
+  for (std::size_t i = 0; i < config.models.size(); ++i)
+    controls.emplace_back(service::DefineModel{config.models.names[i], config.models.specs[i]});
+  for (std::size_t i = 0; i < config.queues.size(); ++i)
+    controls.emplace_back(definition(config.queues.names[i], config.queues.specs[i], config));
+  for (std::size_t i = 0; i < config.tenants.size(); ++i) {
+    const config::Tenant& tenant = config.tenants.specs[i];
+    controls.emplace_back(
+        service::DefineTenant{config.tenants.names[i], tenant.spec, tenant.tier});
+  }
+  return controls;
+}
+
+std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
+                                           const config::ServerConfig& next) {
+  using config::ChangeKind;
+  std::vector<service::Control> controls;
+  if (changes.policy) controls.emplace_back(service::DefinePolicy{*changes.policy});
+  for (const auto& model : changes.models) {
+    if (model.kind != ChangeKind::removed) {
+      controls.emplace_back(service::DefineModel{model.name, model.spec});
+    }
+  }
+  for (const auto& queue : changes.queues) {
+    if (queue.kind == ChangeKind::removed) {
+      controls.emplace_back(service::SetQueueDraining{queue.name, true});
+      continue;
+    }
+    controls.emplace_back(definition(queue.name, queue.spec, next));
+    if (queue.kind == ChangeKind::added) {
+      controls.emplace_back(service::SetQueueDraining{queue.name, false});
+    }
+  }
+  for (const auto& tenant : changes.tenants) {
+    if (tenant.kind == ChangeKind::removed) {
+      const config::Tenant& defaults = next.tenant_defaults.tenant;
+      controls.emplace_back(service::DefineTenant{tenant.name, defaults.spec, defaults.tier});
+    } else {
+      controls.emplace_back(
+          service::DefineTenant{tenant.name, tenant.spec.spec, tenant.spec.tier});
+    }
+  }
+  return controls;
+}
+
+std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
+  if (section.source != config::GpuSource::simulated) {
+    std::vector<agent::GpuDescription> found = agent::find_gpus();
+    if (section.source == config::GpuSource::nvidia_smi || !found.front().simulated) return found;
+  }
+  std::vector<agent::GpuDescription> gpus;
+  for (const config::GpuBlock& block : section.simulated) {
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      agent::GpuDescription gpu;
+      gpu.name = block.name_of(i);
+      gpu.uuid = "SIM-" + lower(gpu.name);
+      gpu.kind = block.kind;
+      gpu.vram_mb = block.vram.value;
+      gpu.speed_milli = static_cast<std::uint32_t>(block.speed.value);
+      gpu.simulated = true;
+      gpus.push_back(std::move(gpu));
+    }
+  }
+  return gpus;
+}
+
+}  // namespace berth::main

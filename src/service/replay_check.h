@@ -1,0 +1,40 @@
+// Replay: decides again over a recorded journal and holds the decisions against the recorded ones.
+//
+// Groups that were decided by another behaviour of the core are applied, not compared. Where the
+// journal's beginning was removed, it starts at the oldest snapshot that can be read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "core/action.h"
+#include "core/event.h"
+
+namespace berth::service {
+
+struct ReplayDifference {
+  std::uint64_t seq = 0;  // of the event
+  core::Event event;
+  std::optional<core::Action> recorded;  // none: nothing more was recorded
+  std::optional<core::Action> decided;   // none: nothing more was decided
+};
+
+struct ReplayReport {
+  std::uint64_t from_seq = 0;  // 0: from the journal's beginning
+  std::uint64_t groups = 0;
+  std::uint64_t events = 0;
+  std::uint64_t actions = 0;
+  std::uint64_t applied_groups = 0;  // of another behaviour
+  std::uint64_t hash = 0;
+  std::optional<ReplayDifference> difference;
+};
+
+// `data`: a data folder. `progress` is called now and then with the events so far.
+Result<ReplayReport> replay(const std::filesystem::path& data,
+                            const std::function<void(std::uint64_t)>& progress = {});
+
+}  // namespace berth::service

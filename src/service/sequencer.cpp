@@ -29,6 +29,8 @@ void Sequencer::begin_epoch(Time now, std::int64_t wall_unix_ns, const std::stri
   ++epoch_;
   note(EpochBegan{epoch_, now, wall_unix_ns, version});
   step(core::Tick{}, now);
+  // Tasks are numbered from 1 for people and agents: a submit without a tenant spends the 0.
+  if (engine_.next_task_no() == TaskNo{0}) step(core::Submit{TaskNo{0}, {}}, now);
 }
 
 void Sequencer::tick(Time now) { step(core::Tick{}, now); }

@@ -41,6 +41,9 @@ void write_outcome(JsonWriter& json, const core::TaskOutcome& outcome) {
 
 }  // namespace
 
+std::string_view name_of(const core::EventBody& event) { return kEventNames[event.index()]; }
+std::string_view name_of(const core::Action& action) { return kActionNames[action.index()]; }
+
 void EventLog::begin(Time at, std::string_view kind, std::string_view name) {
   json_.clear();
   json_.begin_object().member("t_ns", at.ns).member(kind, name);

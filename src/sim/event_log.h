@@ -12,6 +12,10 @@
 
 namespace berth::sim {
 
+// "submit", "batch_started".
+std::string_view name_of(const core::EventBody& event);
+std::string_view name_of(const core::Action& action);
+
 class EventLog final : public Observer {
  public:
   using Sink = std::function<void(std::string_view line)>;

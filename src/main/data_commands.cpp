@@ -1,0 +1,126 @@
+// berth sql, replay, fsck, restore: work on a data folder, with or without a running server.
+#include <chrono>
+#include <filesystem>
+
+#include "main/action_text.h"
+#include "main/commands.h"
+#include "main/config_sources.h"
+#include "service/replay_check.h"
+#include "store/backup.h"
+#include "store/fsck.h"
+#include "store/history.h"
+#include "store/layout.h"
+
+namespace berth::main {
+namespace {
+
+constexpr cli::Flag kFolderFlags[] = {kDataFlag, kConfigFlag};
+constexpr cli::Flag kSqlFlags[] = {
+    kDataFlag, kConfigFlag, {"--output", "table|csv|json", "how rows are printed (default: table)"}};
+constexpr cli::Flag kFsckFlags[] = {
+    kDataFlag, kConfigFlag,
+    {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"}};
+constexpr cli::Positional kQuery[] = {{"QUERY", "one statement that only reads"}};
+constexpr cli::Positional kReplayPath[] = {{"PATH", "a data folder, or a backup"}};
+constexpr cli::Positional kRestorePath[] = {{"BACKUP", "a folder that `berth backup` made"}};
+
+constexpr std::string_view kSqlExamples[] = {
+    "berth sql \"select state, count(*) from tasks group by state\"",
+    "berth sql \"select * from usage order by day desc limit 10\"",
+};
+
+std::optional<std::filesystem::path> data_folder(const cli::Call& call) {
+  const auto loaded = load_for(call, config_sources(call));
+  if (!loaded) return std::nullopt;
+  return loaded->config.server.data;
+}
+
+int sql(const cli::Call& call) {
+  const auto data = data_folder(call);
+  if (!data) return cli::kBadInput;
+  const auto reader = store::HistoryReader::open(store::history_path(*data));
+  if (!reader) return cli::complain(call.console, reader.error().message);
+  const auto result = (*reader)->query(call.args.positional().front());
+  if (!result) return cli::complain(call.console, result.error().message, cli::kBadInput);
+  print_rows(call.console.out, *result, call.args.value("--output").value_or("table"));
+  if (result->cut) call.console.err << "more rows follow; use limit to choose\n";
+  return cli::kOk;
+}
+
+int replay(const cli::Call& call) {
+  const std::filesystem::path data = call.args.positional().front();
+  const auto progress = [&](std::uint64_t events) {
+    if (call.console.err_is_terminal) call.console.err << "\r" << events << " events" << std::flush;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto report = service::replay(data, progress);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (call.console.err_is_terminal) call.console.err << "\r";
+  if (!report) return cli::complain(call.console, report.error().message);
+  call.console.out << "replayed " << report->events << " events and " << report->actions
+                   << " actions in " << report->groups << " groups, " << took.count() << " s\n";
+  if (report->applied_groups > 0) {
+    call.console.out << report->applied_groups
+                     << " groups were decided by another behaviour; they were applied only\n";
+  }
+  if (!report->difference) {
+    call.console.out << "identical; hash " << hex_text(report->hash) << "\n";
+    return cli::kOk;
+  }
+  const service::ReplayDifference& found = *report->difference;
+  call.console.out << "different from event " << found.seq << " on: " << text_of(found.event)
+                   << "\n  recorded: " << (found.recorded ? text_of(*found.recorded) : "nothing")
+                   << "\n  decided:  " << (found.decided ? text_of(*found.decided) : "nothing")
+                   << "\n";
+  return cli::kFailed;
+}
+
+int fsck(const cli::Call& call) {
+  const auto data = data_folder(call);
+  if (!data) return cli::kBadInput;
+  if (call.args.has("--cut")) {
+    const auto cut = store::cut_journal(*data);
+    if (!cut) return cli::complain(call.console, cut.error().message);
+    call.console.out << "cut before event " << cut->next_seq << "; what was cut away lies in "
+                     << cut->moved_to.string() << "\n";
+    return cli::kOk;
+  }
+  const store::FsckReport report = store::fsck(*data);
+  for (const store::FsckFinding& finding : report.findings) {
+    call.console.out << store::name_of(finding.severity) << ": " << finding.what << " ("
+                     << finding.where << ")\n  " << finding.repair << "\n";
+  }
+  call.console.out << "journal: " << report.journal.groups << " groups, " << report.journal.events
+                   << " events, " << report.journal.segments.size() << " segments\n"
+                   << "snapshots: " << report.snapshots << "\n"
+                   << (report.healthy() ? "healthy\n" : "damaged\n");
+  return report.healthy() ? cli::kOk : cli::kFailed;
+}
+
+int restore(const cli::Call& call) {
+  const auto data = data_folder(call);
+  if (!data) return cli::kBadInput;
+  const auto done = store::restore(call.args.positional().front(), *data);
+  if (!done) return cli::complain(call.console, done.error().message);
+  call.console.out << "restored " << done->bytes << " bytes, all events before " << done->next_seq
+                   << ", into " << data->string() << "\n";
+  return cli::kOk;
+}
+
+constexpr cli::Command kCommands[] = {
+    {"sql", cli::Group::local, "asks the history, read only", "QUERY [flags]", sql,
+     cli::Reach::local, kSqlFlags, kQuery,
+     "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
+    {"replay", cli::Group::local, "decides again over a journal and compares", "PATH", replay,
+     cli::Reach::local, {}, kReplayPath},
+    {"fsck", cli::Group::local, "looks for damage in a data folder", "[flags]", fsck,
+     cli::Reach::local, kFsckFlags},
+    {"restore", cli::Group::local, "makes a data folder from a backup", "BACKUP [flags]", restore,
+     cli::Reach::local, kFolderFlags, kRestorePath},
+};
+
+}  // namespace
+
+std::span<const cli::Command> data_commands() { return kCommands; }
+
+}  // namespace berth::main

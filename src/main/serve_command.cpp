@@ -1,0 +1,104 @@
+// berth serve, and the hidden berth shim under which each task runs.
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "agent/shim.h"
+#include "main/commands.h"
+#include "main/config_sources.h"
+#include "main/log.h"
+#include "main/server.h"
+#include "store/faults.h"
+
+namespace berth::main {
+namespace {
+
+constexpr cli::Flag kServeFlags[] = {
+    kConfigFlag, kDataFlag, {"--grpc", "HOST:PORT", "where gRPC listens; port 0: a free one"},
+    {"--http", "HOST:PORT", "where HTTP listens; port 0: a free one"}, kSetFlag};
+
+constexpr std::string_view kServeExamples[] = {
+    "berth serve",
+    "berth serve --config berth.toml --data /var/lib/berth",
+    "berth serve --set policy.order=fifo --set queues.llm.max_batch_size=16",
+};
+
+// BERTH_FAULT lets the store fail or the process die at a named point, for the fault tests.
+// BERTH_TIME_SCALE shortens simulated work.
+Result<ServerTrials> trials_from(const cli::Console& console) {
+  ServerTrials trials;
+  std::string fault = console.environment("BERTH_FAULT");
+  if (fault == "answer_before_sync" || fault.starts_with("answer_before_sync,")) {
+    trials.answer_before_sync = true;
+    fault.erase(0, std::string_view("answer_before_sync,").size());
+  }
+  if (!fault.empty()) {
+    if (Status armed = store::arm_faults(fault); !armed) return armed.error();
+  }
+  if (const std::string scale = console.environment("BERTH_TIME_SCALE"); !scale.empty()) {
+    trials.time_scale = std::strtod(scale.c_str(), nullptr);
+  }
+  return trials;
+}
+
+void reload_and_tell(Server& server) {
+  const Result<std::vector<std::string>> changes = server.reload(false);
+  if (!changes) return log_warning("the configuration was not reloaded: " + changes.error().message);
+  if (changes->empty()) return log_info("reloaded; nothing has changed");
+  for (const std::string& change : *changes)
+    log_info("reloaded: " + change);
+}
+
+int serve(const cli::Call& call) {
+  const config::ConfigSources sources = config_sources(call);
+  std::optional<config::LoadedConfig> config = load_for(call, sources);
+  if (!config) return cli::kBadInput;
+  const Result<ServerTrials> trials = trials_from(call.console);
+  if (!trials) return cli::complain(call.console, trials.error().message, cli::kBadInput);
+  set_up_log(config->config.server.log_level, config->config.server.log_format);
+
+  // Every thread inherits the mask, so the signals wait for sigwait below.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  Result<std::unique_ptr<Server>> server = Server::start(std::move(*config), sources, *trials);
+  if (!server) return cli::complain(call.console, server.error().message);
+  call.console.out << (*server)->greeting() << std::flush;
+
+  int signal = 0;
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP)
+    reload_and_tell(**server);
+  log_info(signal == SIGINT ? "interrupted: stopping; running tasks go on"
+                            : "terminated: stopping; running tasks go on");
+  // A second signal does not wait.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  (*server)->stop();
+  return cli::kOk;
+}
+
+constexpr cli::Positional kShimArguments[] = {{"FOLDER", "the task's folder"}};
+
+int shim(const cli::Call& call) { return agent::run_shim(call.args.positional().front()); }
+
+constexpr cli::Command kCommands[] = {
+    {"serve", cli::Group::local, "runs the server", "[flags]", serve, cli::Reach::local,
+     kServeFlags, {},
+     "Recovers what stands in the data folder, starts the embedded agent, then serves gRPC and\n"
+     "HTTP. SIGTERM and Ctrl-C stop it in order: running tasks go on and are found again at the\n"
+     "next start. SIGHUP reloads the configuration.",
+     kServeExamples},
+    {"shim", cli::Group::hidden, "runs one task; started by the agent", "FOLDER", shim,
+     cli::Reach::local, {}, kShimArguments},
+};
+
+}  // namespace
+
+std::span<const cli::Command> serve_commands() { return kCommands; }
+
+}  // namespace berth::main

@@ -1,0 +1,116 @@
+// berth token create, list, revoke: the tokens file of a data folder. A running server sees changes
+// by itself. Whoever can write the folder can make tokens; that is how the first one is made.
+#include <array>
+#include <ctime>
+#include <filesystem>
+
+#include "api/token_file.h"
+#include "cli/listing.h"
+#include "cli/values.h"
+#include "main/clock.h"
+#include "main/commands.h"
+#include "main/config_sources.h"
+
+namespace berth::main {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+constexpr cli::Flag kCreateFlags[] = {
+    kDataFlag, kConfigFlag,
+    {"--tenant", "NAME", "whose token it is; needed unless the role is admin or agent"},
+    {"--role", "ROLE", "tenant (default), admin or agent"},
+    {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
+constexpr cli::Flag kFolderFlags[] = {kDataFlag, kConfigFlag};
+constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}};
+
+std::optional<std::filesystem::path> tokens_file(const cli::Call& call) {
+  const auto loaded = load_for(call, config_sources(call));
+  if (!loaded) return std::nullopt;
+  return std::filesystem::path(loaded->config.server.data) / "tokens";
+}
+
+std::optional<api::Role> role_named(std::string_view name) {
+  for (const api::Role role : {api::Role::tenant, api::Role::admin, api::Role::agent}) {
+    if (api::name_of(role) == name) return role;
+  }
+  return std::nullopt;
+}
+
+std::string day_text(std::int64_t unix_s) {
+  if (unix_s == 0) return "-";
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm day{};
+  ::gmtime_r(&seconds, &day);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d", &day);
+  return text.data();
+}
+
+int create(const cli::Call& call) {
+  const std::string role_name = call.args.value("--role").value_or("tenant");
+  const std::optional<api::Role> role = role_named(role_name);
+  if (!role) {
+    return cli::bad_usage(call, "--role is tenant, admin or agent, not \"" + role_name + "\"");
+  }
+  const std::string tenant = call.args.value("--tenant").value_or("");
+  if (tenant.empty() && *role == api::Role::tenant) {
+    return cli::bad_usage(call, "a tenant's token needs --tenant NAME");
+  }
+  const std::int64_t now = wall_unix_ns() / kNsPerSecond;
+  std::int64_t expires = 0;
+  if (const auto text = call.args.value("--expires")) {
+    const auto ms = cli::read_duration_ms(*text);
+    if (!ms) return cli::bad_usage(call, "--expires: " + ms.error().message);
+    expires = now + *ms / 1000;
+  }
+  const auto path = tokens_file(call);
+  if (!path) return cli::kBadInput;
+  std::error_code ignored;
+  std::filesystem::create_directories(path->parent_path(), ignored);
+  const auto made = api::create_token(*path, tenant, *role, expires, now);
+  if (!made) return cli::complain(call.console, made.error().message);
+  call.console.out << made->secret << "\n";
+  call.console.err << "token " << made->token.id
+                   << " made; its secret is shown only now. Use it as BERTH_TOKEN.\n";
+  return cli::kOk;
+}
+
+int list(const cli::Call& call) {
+  const auto path = tokens_file(call);
+  if (!path) return cli::kBadInput;
+  const auto tokens = api::read_tokens(*path);
+  if (!tokens) return cli::complain(call.console, tokens.error().message);
+  cli::Listing listing({{"ID"}, {"ROLE"}, {"TENANT"}, {"CREATED"}, {"EXPIRES"}, {"REVOKED"}});
+  for (const api::Token& token : *tokens) {
+    listing.add({token.id, std::string(api::name_of(token.role)), token.tenant,
+                 day_text(token.created_s), day_text(token.expires_s), day_text(token.revoked_s)});
+  }
+  listing.print(call.console.out, {});
+  return cli::kOk;
+}
+
+int revoke(const cli::Call& call) {
+  const auto path = tokens_file(call);
+  if (!path) return cli::kBadInput;
+  const auto done = api::revoke_token(*path, call.args.positional().front(),
+                                      wall_unix_ns() / kNsPerSecond);
+  if (!done) return cli::complain(call.console, done.error().message, cli::kNotFound);
+  call.console.err << "token " << done->id << " is revoked\n";
+  return cli::kOk;
+}
+
+constexpr cli::Command kCommands[] = {
+    {"token create", cli::Group::local, "makes a token and prints its secret once", "[flags]",
+     create, cli::Reach::local, kCreateFlags},
+    {"token list", cli::Group::local, "lists tokens, without their secrets", "[flags]", list,
+     cli::Reach::local, kFolderFlags},
+    {"token revoke", cli::Group::local, "makes a token useless at once", "ID [flags]", revoke,
+     cli::Reach::local, kFolderFlags, kTokenId},
+};
+
+}  // namespace
+
+std::span<const cli::Command> token_commands() { return kCommands; }
+
+}  // namespace berth::main

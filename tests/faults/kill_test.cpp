@@ -1,0 +1,136 @@
+// kill -9 of the server under load: no acknowledged task is lost, none starts twice. The oracle is
+// what the tasks did: each appends its id to a file.
+#include <cstdio>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "store/crash_points.h"
+#include "tests/faults/load.h"
+#include "tests/support/server_process.h"
+
+namespace berth::faults {
+namespace {
+
+using support::ServerProcess;
+
+// The default tenant's limits are for people, not for load.
+const std::vector<std::string> kNoLimits = {
+    "--set", "tenant_defaults.max_queue_size=1000000",
+    "--set", "tenant_defaults.token_bucket_size=1000000",
+    "--set", "tenant_defaults.token_refill_rate=1000000",
+    "--set", "tenant_defaults.daily_token_limit=1000000000",
+    "--set", "policy.gpu_load_threshold=1.0"};
+
+class Kill : public ::testing::Test {
+ protected:
+  ServerProcess::Options options(std::map<std::string, std::string> environment = {}) const {
+    return {folder_.path() / "data", kNoLimits, std::move(environment)};
+  }
+  std::filesystem::path effects() const { return folder_.path() / "effects"; }
+
+  // What the tasks did, against what was acknowledged.
+  std::vector<std::string> faults_in(const std::set<std::string>& acknowledged) const {
+    std::vector<std::string> faults;
+    const std::map<std::string, int> lines = support::count_lines(effects());
+    for (const auto& [id, count] : lines)
+      if (count > 1) faults.push_back(id + " ran " + std::to_string(count) + " times");
+    for (const std::string& id : acknowledged)
+      if (!lines.contains(id)) faults.push_back(id + " was acknowledged and never ran");
+    return faults;
+  }
+
+  support::TempFolder folder_;
+};
+
+TEST_F(Kill, AtRandomMomentsLosesNothingAndStartsNothingTwice) {
+  std::mt19937 random(20261115);
+  const int rounds = support::rounds(30, 200);
+  std::set<std::string> acknowledged;
+  for (int round = 0; round < rounds; ++round) {
+    ServerProcess server(options());
+    ASSERT_TRUE(server.serves()) << server.error();
+    Load load(server, 4, "r" + std::to_string(round), effects());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 + random() % 250));
+    server.kill();
+    acknowledged.merge(load.stop());
+  }
+  ServerProcess server(options());
+  ASSERT_TRUE(server.serves()) << server.error();
+  EXPECT_EQ(wait_for_ends(server, acknowledged), std::vector<std::string>{});
+  EXPECT_EQ(faults_in(acknowledged), std::vector<std::string>{});
+  std::printf("%d kills, %zu acknowledged tasks\n", rounds, acknowledged.size());
+  EXPECT_GT(acknowledged.size(), static_cast<std::size_t>(rounds));
+}
+
+// Runs a server that dies at the point, under load, on the same folder as before. Whether it died.
+bool die_at(const ServerProcess::Options& options, const std::string& prefix,
+            const std::filesystem::path& effects, std::set<std::string>& acknowledged) {
+  ServerProcess server(options);
+  if (!server.serves()) return true;  // the point lies on the way to serving
+  Load load(server, 4, prefix, effects);
+  for (int i = 0; i < 2'000 && !server.has_ended(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const bool died = server.has_ended();
+  server.kill();
+  acknowledged.merge(load.stop());
+  return died;
+}
+
+class CrashPoints : public Kill, public ::testing::WithParamInterface<store::CrashPoint> {};
+
+TEST_P(CrashPoints, LoseNothingAndStartNothingTwice) {
+  const std::string point(store::name_of(GetParam()));
+  const int rounds = support::rounds(20, 40);
+  std::mt19937 random(7);
+  std::set<std::string> acknowledged;
+  int hits = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string fault = "crash=" + point + "@" + std::to_string(1 + random() % 60);
+    hits += die_at(options({{"BERTH_FAULT", fault}}), "p" + std::to_string(round), effects(),
+                   acknowledged)
+                ? 1
+                : 0;
+  }
+  ServerProcess server(options());
+  ASSERT_TRUE(server.serves()) << server.error();
+  EXPECT_EQ(wait_for_ends(server, acknowledged), std::vector<std::string>{});
+  EXPECT_EQ(faults_in(acknowledged), std::vector<std::string>{});
+  std::printf("%s: hit %d times of %d, %zu acknowledged tasks\n", point.c_str(), hits, rounds,
+              acknowledged.size());
+  EXPECT_GE(hits, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Named, CrashPoints,
+    ::testing::Values(store::CrashPoint::before_append, store::CrashPoint::inside_append,
+                      store::CrashPoint::after_append, store::CrashPoint::after_sync,
+                      store::CrashPoint::durable_noted, store::CrashPoint::release_before,
+                      store::CrashPoint::release_replied, store::CrashPoint::lease_before,
+                      store::CrashPoint::lease_sent),
+    [](const auto& info) {
+      std::string name(store::name_of(info.param));
+      for (char& c : name)
+        if (c == '.') c = '_';
+      return name;
+    });
+
+// The test of the test: a server that answers before the group is on disk must be noticed.
+TEST_F(Kill, AServerThatAnswersTooEarlyIsNoticed) {
+  std::mt19937 random(11);
+  std::set<std::string> acknowledged;
+  for (int round = 0; round < 20; ++round) {
+    const std::string fault =
+        "answer_before_sync,crash=store.before_append@" + std::to_string(5 + random() % 60);
+    die_at(options({{"BERTH_FAULT", fault}}), "e" + std::to_string(round), effects(), acknowledged);
+  }
+  ServerProcess server(options());
+  ASSERT_TRUE(server.serves()) << server.error();
+  const std::vector<std::string> unknown = wait_for_ends(server, acknowledged);
+  std::printf("%zu of %zu acknowledged tasks were lost, as planted\n", unknown.size(),
+              acknowledged.size());
+  EXPECT_FALSE(unknown.empty());
+}
+
+}  // namespace
+}  // namespace berth::faults

@@ -1,0 +1,100 @@
+// Bad disks under a whole server: syncs that fail or take long, and a disk that is full.
+#include <sys/mount.h>
+
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "tests/faults/load.h"
+#include "tests/support/server_process.h"
+
+namespace berth::faults {
+namespace {
+
+using support::ServerProcess;
+
+class BadDisk : public ::testing::Test {
+ protected:
+  support::TempFolder folder_;
+  std::filesystem::path data() const { return folder_.path() / "data"; }
+  std::filesystem::path effects() const { return folder_.path() / "effects"; }
+};
+
+TEST_F(BadDisk, AFailedSyncEndsTheServerAndNothingAcknowledgedIsLost) {
+  std::set<std::string> acknowledged;
+  {
+    ServerProcess server({data(), {}, {{"BERTH_FAULT", "sync=EIO@40"}}});
+    ASSERT_TRUE(server.serves()) << server.error();
+    Load load(server, 4, "s", effects());
+    EXPECT_EQ(server.wait(), 74);
+    acknowledged = load.stop();
+  }
+  ServerProcess again({data(), {}, {}});
+  ASSERT_TRUE(again.serves()) << again.error();
+  EXPECT_FALSE(acknowledged.empty());
+  EXPECT_EQ(wait_for_ends(again, acknowledged), std::vector<std::string>{});
+}
+
+TEST_F(BadDisk, ASlowSyncIsWaitedForAndReadsAreNot) {
+  ServerProcess server({data(), {}, {{"BERTH_FAULT", "sync_delay=1500"}}});
+  ASSERT_TRUE(server.serves()) << server.error();
+  client::Client hasty = server.client(std::chrono::milliseconds(300));
+  const auto answer = hasty.submit(support::append_line_task("slow", effects()));
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().code, grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(hasty.queues({}).ok());
+  client::Client patient = server.client(std::chrono::seconds(20));
+  EXPECT_TRUE(patient.submit(support::append_line_task("slow", effects())).ok());
+}
+
+TEST_F(BadDisk, AFullDiskIsNeverAcknowledgedAndWorkGoesOnWhenThereIsRoom) {
+  std::filesystem::create_directories(data());
+  if (::mount("tmpfs", data().c_str(), "tmpfs", 0, "size=4m") != 0) {
+    GTEST_SKIP() << "a tmpfs can only be mounted by root";
+  }
+  std::set<std::string> acknowledged;
+  {
+    ServerProcess server({data(), {"--set", "store.segment_size=\"256KiB\""}, {}});
+    ASSERT_TRUE(server.serves()) << server.error();
+    // Payloads fill the disk until nothing is acknowledged any more.
+    client::Client client = server.client(std::chrono::milliseconds(700));
+    v1::PauseRequest pause;
+    pause.set_task_type("llm");
+    ASSERT_TRUE(client.pause(pause).ok());
+    bool full = false;
+    for (int i = 0; i < 200 && !full; ++i) {
+      v1::SubmitTaskRequest request;
+      request.mutable_task()->set_task_id("full-" + std::to_string(i));
+      request.mutable_task()->set_task_type("llm");
+      request.mutable_task()->set_payload(std::string(100'000, 'x'));
+      const auto answer = client.submit(request);
+      full = !answer.ok();
+      if (answer.ok()) acknowledged.insert(request.task().task_id());
+    }
+    EXPECT_TRUE(full);
+    EXPECT_FALSE(acknowledged.empty());
+    EXPECT_TRUE(client.queues({}).ok()) << "reads go on";
+    // Room again: what was decided meanwhile becomes durable and is answered.
+    ASSERT_EQ(::mount("tmpfs", data().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
+    client::Client patient = server.client(std::chrono::seconds(20));
+    v1::SubmitTaskRequest request;
+    request.mutable_task()->set_task_id("after");
+    request.mutable_task()->set_task_type("llm");
+    EXPECT_TRUE(patient.submit(request).ok());
+    acknowledged.insert("after");
+    server.kill();
+  }
+  ServerProcess again({data(), {"--set", "store.segment_size=\"256KiB\""}, {}});
+  EXPECT_TRUE(again.serves()) << again.error();
+  client::Client client = again.client();
+  for (const std::string& id : acknowledged) {
+    v1::GetTaskStatusRequest request;
+    request.set_task_id(id);
+    EXPECT_TRUE(client.task_status(request).ok()) << id;
+  }
+  again.kill();
+  ::umount2(data().c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace berth::faults

@@ -1,0 +1,78 @@
+// A `berth serve` of its own on free ports and a folder of the test's, and a client to it. The
+// process ends with the object, by kill -9 unless it was asked to stop.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+
+namespace berth::support {
+
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class ServerProcess {
+ public:
+  struct Options {
+    std::filesystem::path data;
+    std::vector<std::string> arguments;                // behind `serve`
+    std::map<std::string, std::string> environment;    // beside the test's own
+  };
+
+  // Waits until it serves. `error()` says what it printed if it did not.
+  explicit ServerProcess(const Options& options);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  bool serves() const { return grpc_port_ != 0; }
+  const std::string& error() const { return error_; }
+  std::string grpc_address() const { return "127.0.0.1:" + std::to_string(grpc_port_); }
+  int http_port() const { return http_port_; }
+  int pid() const { return pid_; }
+
+  void kill();                              // -9
+  int stop();                               // SIGTERM; its exit code
+  bool has_ended();                         // does not wait
+  int wait();                               // its exit code, or minus the signal
+
+  // Calls are tried once and end after `deadline`.
+  client::Client client(std::chrono::milliseconds deadline = std::chrono::seconds(10)) const;
+
+ private:
+  void read_greeting();
+  int take_status(int status);
+
+  int pid_ = -1;
+  int output_ = -1;
+  int grpc_port_ = 0;
+  int http_port_ = 0;
+  int exit_ = 0;
+  bool ended_ = false;
+  std::string error_;
+};
+
+// A task whose whole effect is one line, its id, in the file.
+v1::SubmitTaskRequest append_line_task(const std::string& id, const std::filesystem::path& file);
+
+// How often each line stands in the file.
+std::map<std::string, int> count_lines(const std::filesystem::path& file);
+
+// Rounds for a fault test: `normal`, or `many` with BERTH_LONG set.
+int rounds(int normal, int many);
+
+}  // namespace berth::support

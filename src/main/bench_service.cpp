@@ -1,9 +1,6 @@
 // See bench_service.h.
 #include "main/bench_service.h"
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,6 +8,9 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/grpcpp.h>
 
 #include "berth/v1/scheduler.grpc.pb.h"
 #include "main/server_child.h"
@@ -52,9 +52,7 @@ std::unique_ptr<Stub> connect(const std::string& address) {
 // Unary submits with a fixed number under way: each answer starts the next call.
 class UnaryLoad {
  public:
-  UnaryLoad(Stub& stub, std::uint64_t tasks) : stub_(stub), left_(tasks) {
-    fill(request_, "idle");
-  }
+  UnaryLoad(Stub& stub, std::uint64_t tasks) : stub_(stub), left_(tasks) { fill(request_, "idle"); }
 
   Status run(int outstanding, ServiceBenchResult& result) {
     const auto begin = Clock::now();
@@ -82,8 +80,9 @@ class UnaryLoad {
     --left_;
     ++under_way_;
     auto call = std::make_shared<Call>();
-    stub_.async()->SubmitTask(&call->context, &request_, &call->response,
-                              [this, call](const grpc::Status& status) { end_call(*call, status); });
+    stub_.async()->SubmitTask(
+        &call->context, &request_, &call->response,
+        [this, call](const grpc::Status& status) { end_call(*call, status); });
   }
 
   void end_call(const Call& call, const grpc::Status& status) {
@@ -284,8 +283,8 @@ Status measure(const std::string& address, const ServiceBenchOptions& options,
 }  // namespace
 
 Result<ServiceBenchResult> bench_service(const ServiceBenchOptions& options) {
-  std::vector<std::string> arguments = {"--data", options.folder.string(), "--grpc", "127.0.0.1:0",
-                                        "--http", "127.0.0.1:0"};
+  std::vector<std::string> arguments = {
+      "--data", options.folder.string(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"};
   for (const char* setting :
        {"tenant_defaults.max_queue_size=1000000000", "tenant_defaults.token_bucket_size=1000000000",
         "tenant_defaults.token_refill_rate=1000000000",

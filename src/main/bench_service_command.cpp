@@ -1,8 +1,8 @@
 // berth bench service.
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
+
+#include <unistd.h>
 
 #include "cli/table.h"
 #include "main/bench_service.h"
@@ -50,7 +50,8 @@ void print_table(std::ostream& out, const ServiceBenchResult& r) {
 
 int run(const cli::Call& call) {
   ServiceBenchOptions options;
-  options.folder = call.args.value("--folder").value_or("build/bench-" + std::to_string(::getpid()));
+  options.folder =
+      call.args.value("--folder").value_or("build/bench-" + std::to_string(::getpid()));
   if (const auto text = call.args.value("--tasks")) {
     const auto tasks = cli::parse_integer(*text, 1'000, 100'000'000);
     if (!tasks) return cli::bad_usage(call, "--tasks: expected an integer from 1000 to 100000000");
@@ -72,9 +73,16 @@ int run(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"bench service", cli::Group::local, "measure the whole service through its API", "[OPTIONS]",
-     run, cli::Reach::local, kFlags, {},
-     "Starts a server of its own on free ports, with its data on disk and simulated work that takes\n"
+    {"bench service",
+     cli::Group::local,
+     "measure the whole service through its API",
+     "[OPTIONS]",
+     run,
+     cli::Reach::local,
+     kFlags,
+     {},
+     "Starts a server of its own on free ports, with its data on disk and simulated work that "
+     "takes\n"
      "no time, and submits to it. Every acknowledged task is durable. Client and server share the\n"
      "machine."},
 };

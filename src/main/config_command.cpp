@@ -40,8 +40,8 @@ int show(const cli::Call& call) {
   for (const config::ConfigValue& value : loaded->values) {
     const std::string key = value.key();
     call.console.out << key << std::string(widest - key.size(), ' ') << " = "
-                     << (value.value.empty() ? "(not set)" : value.value) << "  # "
-                     << value.origin << "\n";
+                     << (value.value.empty() ? "(not set)" : value.value) << "  # " << value.origin
+                     << "\n";
   }
   return cli::kOk;
 }

@@ -1,9 +1,9 @@
 // See config_sources.h.
 #include "main/config_sources.h"
 
-#include <unistd.h>
-
 #include <string_view>
+
+#include <unistd.h>
 
 namespace berth::main {
 namespace {
@@ -13,8 +13,9 @@ struct KeyFlag {
   std::string_view key;
 };
 // Flags that stand for one key with a text.
-constexpr KeyFlag kKeyFlags[] = {
-    {"--data", "server.data"}, {"--grpc", "server.grpc_address"}, {"--http", "server.http_address"}};
+constexpr KeyFlag kKeyFlags[] = {{"--data", "server.data"},
+                                 {"--grpc", "server.grpc_address"},
+                                 {"--http", "server.http_address"}};
 
 }  // namespace
 
@@ -36,8 +37,8 @@ config::ConfigSources config_sources(const cli::Call& call) {
     sources.settings.push_back({setting});
   for (const KeyFlag& key : kKeyFlags) {
     if (const auto value = call.args.value(key.flag)) {
-      sources.settings.push_back({std::string(key.key) + "=" + config::toml_string(*value),
-                                  std::string(key.flag)});
+      sources.settings.push_back(
+          {std::string(key.key) + "=" + config::toml_string(*value), std::string(key.flag)});
     }
   }
   return sources;

@@ -16,9 +16,12 @@ namespace {
 
 constexpr cli::Flag kFolderFlags[] = {kDataFlag, kConfigFlag};
 constexpr cli::Flag kSqlFlags[] = {
-    kDataFlag, kConfigFlag, {"--output", "table|csv|json", "how rows are printed (default: table)"}};
+    kDataFlag,
+    kConfigFlag,
+    {"--output", "table|csv|json", "how rows are printed (default: table)"}};
 constexpr cli::Flag kFsckFlags[] = {
-    kDataFlag, kConfigFlag,
+    kDataFlag,
+    kConfigFlag,
     {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"}};
 constexpr cli::Positional kQuery[] = {{"QUERY", "one statement that only reads"}};
 constexpr cli::Positional kReplayPath[] = {{"PATH", "a data folder, or a backup"}};
@@ -111,8 +114,14 @@ constexpr cli::Command kCommands[] = {
     {"sql", cli::Group::local, "asks the history, read only", "QUERY [flags]", sql,
      cli::Reach::local, kSqlFlags, kQuery,
      "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
-    {"replay", cli::Group::local, "decides again over a journal and compares", "PATH", replay,
-     cli::Reach::local, {}, kReplayPath},
+    {"replay",
+     cli::Group::local,
+     "decides again over a journal and compares",
+     "PATH",
+     replay,
+     cli::Reach::local,
+     {},
+     kReplayPath},
     {"fsck", cli::Group::local, "looks for damage in a data folder", "[flags]", fsck,
      cli::Reach::local, kFsckFlags},
     {"restore", cli::Group::local, "makes a data folder from a backup", "BACKUP [flags]", restore,

@@ -1,13 +1,13 @@
 // berth doctor: looks at what a server needs here, and says what is missing or slow.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "agent/devices.h"
 #include "cli/values.h"
@@ -82,10 +82,8 @@ int doctor(const cli::Call& call) {
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return cli::kBadInput;
   const std::filesystem::path data = loaded->config.server.data;
-  const std::vector<Finding> findings = {{true, "configuration: good"},
-                                         look_at_disk(data),
-                                         look_at_folder(data),
-                                         look_at_gpus()};
+  const std::vector<Finding> findings = {
+      {true, "configuration: good"}, look_at_disk(data), look_at_folder(data), look_at_gpus()};
   bool good = true;
   for (const Finding& finding : findings) {
     call.console.out << (finding.good ? "ok    " : "BAD   ") << finding.text << "\n";

@@ -28,8 +28,7 @@ int main(int argc, char** argv) {
     std::ios::sync_with_stdio(false);
     const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
     berth::cli::Console console = berth::cli::process_console();
-    const int code =
-        berth::cli::run_command_line(args, console, berth::main::server_commands());
+    const int code = berth::cli::run_command_line(args, console, berth::main::server_commands());
     std::cout.flush();
     if (std::cout.good()) return code;
     std::fputs("berth: cannot write to standard output\n", stderr);

@@ -14,8 +14,11 @@ namespace berth::main {
 namespace {
 
 constexpr cli::Flag kServeFlags[] = {
-    kConfigFlag, kDataFlag, {"--grpc", "HOST:PORT", "where gRPC listens; port 0: a free one"},
-    {"--http", "HOST:PORT", "where HTTP listens; port 0: a free one"}, kSetFlag};
+    kConfigFlag,
+    kDataFlag,
+    {"--grpc", "HOST:PORT", "where gRPC listens; port 0: a free one"},
+    {"--http", "HOST:PORT", "where HTTP listens; port 0: a free one"},
+    kSetFlag};
 
 constexpr std::string_view kServeExamples[] = {
     "berth serve",
@@ -43,7 +46,8 @@ Result<ServerTrials> trials_from(const cli::Console& console) {
 
 void reload_and_tell(Server& server) {
   const Result<std::vector<std::string>> changes = server.reload(false);
-  if (!changes) return log_warning("the configuration was not reloaded: " + changes.error().message);
+  if (!changes)
+    return log_warning("the configuration was not reloaded: " + changes.error().message);
   if (changes->empty()) return log_info("reloaded; nothing has changed");
   for (const std::string& change : *changes)
     log_info("reloaded: " + change);
@@ -87,14 +91,26 @@ constexpr cli::Positional kShimArguments[] = {{"FOLDER", "the task's folder"}};
 int shim(const cli::Call& call) { return agent::run_shim(call.args.positional().front()); }
 
 constexpr cli::Command kCommands[] = {
-    {"serve", cli::Group::local, "runs the server", "[flags]", serve, cli::Reach::local,
-     kServeFlags, {},
+    {"serve",
+     cli::Group::local,
+     "runs the server",
+     "[flags]",
+     serve,
+     cli::Reach::local,
+     kServeFlags,
+     {},
      "Recovers what stands in the data folder, starts the embedded agent, then serves gRPC and\n"
      "HTTP. SIGTERM and Ctrl-C stop it in order: running tasks go on and are found again at the\n"
      "next start. SIGHUP reloads the configuration.",
      kServeExamples},
-    {"shim", cli::Group::hidden, "runs one task; started by the agent", "FOLDER", shim,
-     cli::Reach::local, {}, kShimArguments},
+    {"shim",
+     cli::Group::hidden,
+     "runs one task; started by the agent",
+     "FOLDER",
+     shim,
+     cli::Reach::local,
+     {},
+     kShimArguments},
 };
 
 }  // namespace

@@ -62,8 +62,7 @@ Server::Server(config::LoadedConfig config, config::ConfigSources sources, Serve
 Server::~Server() { stop(); }
 
 Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
-                                              config::ConfigSources sources,
-                                              ServerTrials trials) {
+                                              config::ConfigSources sources, ServerTrials trials) {
   std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
   if (Status opened = server->open_service(); !opened) return opened.error();
   if (Status started = server->start_agent(); !started) return started.error();
@@ -101,10 +100,9 @@ Status Server::start_agent() {
   session_ = service_->open_session(
       [this](v1::ServerMessage&& message) { agent_->receive(std::move(message)); });
   service_->start();
-  Result<std::unique_ptr<agent::Agent>> started =
-      agent::Agent::start(std::move(options), [this](v1::AgentMessage&& message) {
-        service_->agent_said(session_, std::move(message));
-      });
+  Result<std::unique_ptr<agent::Agent>> started = agent::Agent::start(
+      std::move(options),
+      [this](v1::AgentMessage&& message) { service_->agent_said(session_, std::move(message)); });
   if (!started) return started.error();
   agent_ = std::move(*started);
   return Done{};

@@ -1,14 +1,14 @@
 // See server_child.h.
 #include "main/server_child.h"
 
+#include <cstdlib>
+#include <cstring>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
 
 namespace berth::main {
 namespace {

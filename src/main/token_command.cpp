@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
 constexpr cli::Flag kCreateFlags[] = {
-    kDataFlag, kConfigFlag,
+    kDataFlag,
+    kConfigFlag,
     {"--tenant", "NAME", "whose token it is; needed unless the role is admin or agent"},
     {"--role", "ROLE", "tenant (default), admin or agent"},
     {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
@@ -93,8 +94,8 @@ int list(const cli::Call& call) {
 int revoke(const cli::Call& call) {
   const auto path = tokens_file(call);
   if (!path) return cli::kBadInput;
-  const auto done = api::revoke_token(*path, call.args.positional().front(),
-                                      wall_unix_ns() / kNsPerSecond);
+  const auto done =
+      api::revoke_token(*path, call.args.positional().front(), wall_unix_ns() / kNsPerSecond);
   if (!done) return cli::complain(call.console, done.error().message, cli::kNotFound);
   call.console.err << "token " << done->id << " is revoked\n";
   return cli::kOk;

@@ -30,8 +30,7 @@ std::vector<service::Control> controls_for(const config::ServerConfig& config) {
     controls.emplace_back(definition(config.queues.names[i], config.queues.specs[i], config));
   for (std::size_t i = 0; i < config.tenants.size(); ++i) {
     const config::Tenant& tenant = config.tenants.specs[i];
-    controls.emplace_back(
-        service::DefineTenant{config.tenants.names[i], tenant.spec, tenant.tier});
+    controls.emplace_back(service::DefineTenant{config.tenants.names[i], tenant.spec, tenant.tier});
   }
   return controls;
 }
@@ -61,8 +60,7 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
       const config::Tenant& defaults = next.tenant_defaults.tenant;
       controls.emplace_back(service::DefineTenant{tenant.name, defaults.spec, defaults.tier});
     } else {
-      controls.emplace_back(
-          service::DefineTenant{tenant.name, tenant.spec.spec, tenant.spec.tier});
+      controls.emplace_back(service::DefineTenant{tenant.name, tenant.spec.spec, tenant.spec.tier});
     }
   }
   return controls;

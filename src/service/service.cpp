@@ -142,8 +142,8 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   if (!recovered) return recovered.error();
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
-  auto journal =
-      store::JournalWriter::open({store::journal_folder(options.data), options.segment_bytes}, recovered->end);
+  auto journal = store::JournalWriter::open(
+      {store::journal_folder(options.data), options.segment_bytes}, recovered->end);
   if (!journal) return journal.error();
   auto history_reader = store::HistoryReader::open(store::history_path(options.data));
   if (!history_reader) return history_reader.error();
@@ -189,7 +189,8 @@ void Service::stop() {
                                    board, p.sequencer.hash(), p.sequencer.next_seq(),
                                    p.sequencer.epoch(), p.sequencer.now());
   });
-  Status done = store::write_snapshot(store::snapshot_folder(p.options.data), p.sequencer.next_seq(), bytes);
+  Status done =
+      store::write_snapshot(store::snapshot_folder(p.options.data), p.sequencer.next_seq(), bytes);
   if (done) done = p.snapshotter.clean_up();
   if (!done) p.options.log("no snapshot at the end: " + done.error().message);
 }

@@ -73,7 +73,8 @@ Status Snapshotter::make(std::uint64_t next_seq) {
   if (!scan) return scan.error();
   if (!applied) return applied;
   const std::vector<std::byte> bytes = replayer.snapshot();
-  Status written = store::write_snapshot(store::snapshot_folder(options_.data), replayer.next_seq(), bytes);
+  Status written =
+      store::write_snapshot(store::snapshot_folder(options_.data), replayer.next_seq(), bytes);
   if (!written) return written;
   last_seq_ = replayer.next_seq();
   ++made_;

@@ -15,12 +15,11 @@ namespace {
 using support::ServerProcess;
 
 // The default tenant's limits are for people, not for load.
-const std::vector<std::string> kNoLimits = {
-    "--set", "tenant_defaults.max_queue_size=1000000",
-    "--set", "tenant_defaults.token_bucket_size=1000000",
-    "--set", "tenant_defaults.token_refill_rate=1000000",
-    "--set", "tenant_defaults.daily_token_limit=1000000000",
-    "--set", "policy.gpu_load_threshold=1.0"};
+const std::vector<std::string> kNoLimits = {"--set", "tenant_defaults.max_queue_size=1000000",
+                                            "--set", "tenant_defaults.token_bucket_size=1000000",
+                                            "--set", "tenant_defaults.token_refill_rate=1000000",
+                                            "--set", "tenant_defaults.daily_token_limit=1000000000",
+                                            "--set", "policy.gpu_load_threshold=1.0"};
 
 class Kill : public ::testing::Test {
  protected:

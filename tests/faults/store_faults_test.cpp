@@ -1,9 +1,8 @@
 // Bad disks under a whole server: syncs that fail or take long, and a disk that is full.
-#include <sys/mount.h>
-
 #include <cstdio>
 
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 
 #include "tests/faults/load.h"
 #include "tests/support/server_process.h"

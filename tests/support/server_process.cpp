@@ -1,14 +1,14 @@
 // See server_process.h.
 #include "tests/support/server_process.h"
 
+#include <cstdlib>
+#include <fstream>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <fstream>
 
 #include "base/assert.h"
 
@@ -34,8 +34,9 @@ TempFolder::~TempFolder() {
 }
 
 ServerProcess::ServerProcess(const Options& options) {
-  std::vector<std::string> arguments = {BERTH_BINARY, "serve", "--data", options.data.string(),
-                                        "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"};
+  std::vector<std::string> arguments = {
+      BERTH_BINARY, "serve",       "--data", options.data.string(),
+      "--grpc",     "127.0.0.1:0", "--http", "127.0.0.1:0"};
   arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
   std::vector<char*> argv;
   for (std::string& argument : arguments)
@@ -137,8 +138,7 @@ v1::SubmitTaskRequest append_line_task(const std::string& id, const std::filesys
   task.set_task_type("llm");
   task.set_gpu_memory_mb(1024);
   task.set_share_milli(100);
-  for (const char* word :
-       {"/bin/sh", "-c", "echo \"$BERTH_TASK_ID\" >> \"$1\"", "sh"})
+  for (const char* word : {"/bin/sh", "-c", "echo \"$BERTH_TASK_ID\" >> \"$1\"", "sh"})
     task.mutable_command()->add_argv(word);
   task.mutable_command()->add_argv(file.string());
   return request;

@@ -29,8 +29,8 @@ class ServerProcess {
  public:
   struct Options {
     std::filesystem::path data;
-    std::vector<std::string> arguments;                // behind `serve`
-    std::map<std::string, std::string> environment;    // beside the test's own
+    std::vector<std::string> arguments;              // behind `serve`
+    std::map<std::string, std::string> environment;  // beside the test's own
   };
 
   // Waits until it serves. `error()` says what it printed if it did not.
@@ -45,10 +45,10 @@ class ServerProcess {
   int http_port() const { return http_port_; }
   int pid() const { return pid_; }
 
-  void kill();                              // -9
-  int stop();                               // SIGTERM; its exit code
-  bool has_ended();                         // does not wait
-  int wait();                               // its exit code, or minus the signal
+  void kill();       // -9
+  int stop();        // SIGTERM; its exit code
+  bool has_ended();  // does not wait
+  int wait();        // its exit code, or minus the signal
 
   // Calls are tried once and end after `deadline`.
   client::Client client(std::chrono::milliseconds deadline = std::chrono::seconds(10)) const;

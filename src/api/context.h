@@ -29,7 +29,7 @@ struct MainHooks {
 
 struct ApiContext {
   ApiContext(service::Service& the_service, MainHooks the_hooks, std::size_t streams_max)
-      : service(the_service), hooks(std::move(the_hooks)), streams(streams_max), workers(2) {}
+      : service(the_service), hooks(std::move(the_hooks)), streams(streams_max) {}
 
   Time now() const { return service.options().clock(); }
 
@@ -41,7 +41,11 @@ struct ApiContext {
   std::atomic<bool> serving{true};
   Latency submit_latency;
   const std::int64_t started_unix_ms = service.options().wall_clock() / 1'000'000;
-  Workers workers;  // last: its jobs use the rest, so it ends first
+  // Apart, so that what may take long never keeps an answer waiting. Last: their jobs use the rest,
+  // so they end first.
+  Workers slow{2};     // pulls streams, reloads, copies: reads of the journal and the history
+  Workers workers{2};  // HTTP requests
+  Workers replies{1};  // words for what the service answered, and sending them
 };
 
 }  // namespace berth::api

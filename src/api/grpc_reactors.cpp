@@ -8,6 +8,15 @@ grpc::Status grpc_status_of(const Problem& problem) {
           rpc_status_of(problem).SerializeAsString()};
 }
 
+void UnaryCall::fail(const Problem& problem) {
+  if (ended_.exchange(true)) return;
+  if (problem.retry_after) {
+    context_->AddTrailingMetadata("grpc-retry-pushback-ms",
+                                  std::to_string(problem.retry_after->ns / 1'000'000));
+  }
+  Finish(grpc_status_of(problem));
+}
+
 SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream)
     : context_(context), submits_(std::move(stream)) {
   submits_->open({
@@ -19,8 +28,8 @@ SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream
           },
   });
   const std::weak_ptr<SubmitStream> weak = submits_;
-  stream_ = context_.streams.open([weak, workers = &context_.workers] {
-    workers->post([weak] {
+  stream_ = context_.streams.open([weak, replies = &context_.replies] {
+    replies->post([weak] {
       if (auto alive = weak.lock()) alive->stop();
     });
   });

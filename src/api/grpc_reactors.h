@@ -22,6 +22,37 @@ namespace berth::api {
 // With the google.rpc details in the trailer.
 grpc::Status grpc_status_of(const Problem& problem);
 
+// Ends with the answer, or without it when the caller gives up, its deadline passes or the server
+// stops: whichever comes first.
+class UnaryCall : public grpc::ServerUnaryReactor {
+ public:
+  static std::shared_ptr<UnaryCall> start(grpc::CallbackServerContext* context) {
+    auto call = std::make_shared<UnaryCall>(context);
+    call->self_ = call;
+    return call;
+  }
+  explicit UnaryCall(grpc::CallbackServerContext* context) : context_(context) {}
+
+  // `response` is gRPC's and lives until the end of the call.
+  template <class Response>
+  void answer(Response& response, Response&& answer) {
+    if (ended_.exchange(true)) return;
+    response = std::move(answer);
+    Finish(grpc::Status::OK);
+  }
+  void fail(const Problem& problem);
+
+  void OnCancel() override {
+    if (!ended_.exchange(true)) Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { const std::shared_ptr<UnaryCall> last = std::move(self_); }
+
+ private:
+  grpc::CallbackServerContext* const context_;
+  std::atomic<bool> ended_{false};
+  std::shared_ptr<UnaryCall> self_;
+};
+
 // Answers a stream with a problem and nothing else.
 template <class Base>
 class RefusedCall : public Base {
@@ -30,8 +61,7 @@ class RefusedCall : public Base {
   void OnDone() override { delete this; }
 };
 
-// ---- Server streams
-// ------------------------------------------------------------------------------
+// ---- Server streams -----------------------------------------------------------------------------
 
 template <class Message>
 class SourceWriter : public grpc::ServerWriteReactor<Message>,
@@ -73,7 +103,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
       gone_ = true;
     }
     // Let go of on a worker: the source's end may wait for a lock that someone who wakes us holds.
-    context.workers.post([last = std::move(last)] {});
+    context.slow.post([last = std::move(last)] {});
   }
 
  private:
@@ -88,7 +118,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     post_pull();
   }
   void post_pull() {
-    context_.workers.post([self = this->shared_from_this()] { self->pull(); });
+    context_.slow.post([self = this->shared_from_this()] { self->pull(); });
   }
 
   void pull() {
@@ -96,8 +126,8 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
       const std::lock_guard lock(mutex_);
       again_ = false;
     }
-    if (stream_ == 0) return finish(too_many_streams());
     if (context_.streams.stopping()) return finish(stopping());
+    if (stream_ == 0) return finish(too_many_streams());
     if (cancelled_) return this->finish_with(grpc::Status::CANCELLED);
     piece_ = source_->pull();
     written_ = 0;
@@ -147,8 +177,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
   std::shared_ptr<SourceWriter> self_;
 };
 
-// ---- Submits
-// -------------------------------------------------------------------------------------
+// ---- Submits ------------------------------------------------------------------------------------
 
 class SubmitCall : public grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse> {
  public:

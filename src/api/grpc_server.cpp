@@ -65,33 +65,23 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
     return caller;
   }
 
-  static void finish(grpc::CallbackServerContext* context, grpc::ServerUnaryReactor* reactor,
-                     const Problem& problem) {
-    if (problem.retry_after) {
-      context->AddTrailingMetadata("grpc-retry-pushback-ms",
-                                   std::to_string(problem.retry_after->ns / 1'000'000));
-    }
-    reactor->Finish(grpc_status_of(problem));
-  }
-
   template <class Request, class Response, class Function>
   grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext* context, const Request& request,
                                   Response& response, Method method, Function function) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const auto call = UnaryCall::start(context);
     auto caller = admit(context, method);
     if (const auto* problem = std::get_if<Problem>(&caller)) {
-      finish(context, reactor, *problem);
-      return reactor;
+      call->fail(*problem);
+      return call.get();
     }
     (handlers_.*function)(std::get<Caller>(caller), request,
-                          [context, reactor, &response](Answer<Response>&& answer) {
+                          [call, &response](Answer<Response>&& answer) {
                             if (const auto* problem = std::get_if<Problem>(&answer)) {
-                              return finish(context, reactor, *problem);
+                              return call->fail(*problem);
                             }
-                            response = std::move(std::get<Response>(answer));
-                            reactor->Finish(grpc::Status::OK);
+                            call->answer(response, std::move(std::get<Response>(answer)));
                           });
-    return reactor;
+    return call.get();
   }
 
   template <class Response, class Request, class Function>

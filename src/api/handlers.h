@@ -3,7 +3,9 @@
 // no HTTP here.
 //
 // A reply is called exactly once: at once by the calling thread, or later by a worker, never by the
-// release thread. Reads take the view's lock in pieces of a bounded number of lines.
+// release thread while the server runs. Reads take the view's lock in pieces of a bounded number of
+// lines. A command that is under way keeps the handlers alive, for the service may answer it after
+// the doors are closed.
 #pragma once
 
 #include <functional>
@@ -21,9 +23,10 @@ namespace berth::api {
 
 class SubmitStream;
 
-class Handlers {
+class Handlers : public std::enable_shared_from_this<Handlers> {
  public:
-  explicit Handlers(ApiContext& context) : context_(context) {}
+  explicit Handlers(std::shared_ptr<ApiContext> context)
+      : shared_context_(std::move(context)), context_(*shared_context_) {}
 
 #define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
   void function(const Caller& caller, const v1::request& request, Reply<v1::response> reply);
@@ -51,6 +54,7 @@ class Handlers {
   void cancel_next(std::shared_ptr<Cancelling> cancelling);
   std::vector<TaskNo> collect(const v1::TaskFilter& filter);
 
+  const std::shared_ptr<ApiContext> shared_context_;
   ApiContext& context_;
 };
 

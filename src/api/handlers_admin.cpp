@@ -92,7 +92,7 @@ void Handlers::get_config(const Caller&, const v1::GetConfigRequest&,
 void Handlers::reload_config(const Caller&, const v1::ReloadConfigRequest& request,
                              Reply<v1::ReloadConfigResponse> reply) {
   if (!context_.hooks.reload) return reply(not_possible("a configuration file"));
-  context_.workers.post([this, dry_run = request.dry_run(), reply] {
+  context_.slow.post([this, dry_run = request.dry_run(), reply] {
     const auto changes = context_.hooks.reload(dry_run);
     if (!changes.ok()) return reply(failed(changes.error()));
     v1::ReloadConfigResponse response;
@@ -108,7 +108,7 @@ void Handlers::backup(const Caller&, const v1::BackupRequest& request,
   if (request.path().empty()) {
     return reply(bad_field("path", "is required: a folder on the server that does not exist yet"));
   }
-  context_.workers.post([this, path = request.path(), reply] {
+  context_.slow.post([this, path = request.path(), reply] {
     auto result = context_.hooks.backup(path);
     if (!result.ok()) return reply(failed(result.error()));
     reply(std::move(*result));

@@ -34,11 +34,12 @@ std::variant<TaskNo, Problem> find_live(const ApiContext& context, const Caller&
 void Handlers::control(service::Control what, Fail fail, Then then) {
   service::ControlCommand command;
   command.what = std::move(what);
-  command.done = [this, fail, then](const service::ControlOutcome& outcome) {
-    context_.workers.post([this, fail, then, outcome] {
+  command.done = [self = shared_from_this(), fail, then](const service::ControlOutcome& outcome) {
+    self->context_.replies.post([self, fail, then, outcome] {
       if (outcome.kind == service::ControlOutcome::Kind::done) return then(outcome);
-      fail(context_.service.view().read(
-          [&](const service::Board& board) { return problem_of(outcome, board, context_.now()); }));
+      const Time now = self->context_.now();
+      fail(self->context_.service.view().read(
+          [&](const service::Board& board) { return problem_of(outcome, board, now); }));
     });
   };
   if (!context_.service.offer(std::move(command))) fail(not_taken(context_));
@@ -51,8 +52,7 @@ void Handlers::control_and_answer(service::Control what, Reply<Response> reply) 
       [reply](const service::ControlOutcome&) { reply(Response{}); });
 }
 
-// ---- Cancel
-// --------------------------------------------------------------------------------------
+// ---- Cancel -------------------------------------------------------------------------------------
 
 struct Handlers::Cancelling {
   std::vector<TaskNo> tasks;
@@ -138,7 +138,7 @@ void Handlers::cancel_next(std::shared_ptr<Cancelling> cancelling) {
         if (!begun || problem.reason != "server_busy" || ++cancelling->retries > kRetriesMax) {
           return cancelling->reply(std::move(problem));
         }
-        context_.workers.after(kRetryFullRing, [this, cancelling] { cancel_next(cancelling); });
+        context_.replies.after(kRetryFullRing, [this, cancelling] { cancel_next(cancelling); });
       },
       [this, cancelling, count](const service::ControlOutcome& outcome) {
         cancelling->sent += count;
@@ -148,8 +148,7 @@ void Handlers::cancel_next(std::shared_ptr<Cancelling> cancelling) {
       });
 }
 
-// ---- One task, one signal
-// ------------------------------------------------------------------------
+// ---- One task, one signal -----------------------------------------------------------------------
 
 void Handlers::hold_task(const Caller& caller, const v1::HoldTaskRequest& request,
                          Reply<v1::HoldTaskResponse> reply) {
@@ -182,8 +181,7 @@ void Handlers::resolve_dependency(const Caller& caller, const v1::ResolveDepende
       });
 }
 
-// ---- GPUs, queues, tenants
-// -----------------------------------------------------------------------
+// ---- GPUs, queues, tenants ----------------------------------------------------------------------
 
 void Handlers::drain_gpu(const Caller&, const v1::DrainGPURequest& request,
                          Reply<v1::DrainGPUResponse> reply) {

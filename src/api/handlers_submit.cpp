@@ -44,12 +44,12 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
   service::SubmitCommand command;
   command.tasks.push_back(std::move(std::get<service::NewTask>(read)));
   const service::CardPtr card = command.tasks[0].card;
-  command.done = [this, card, tenant = command.tasks[0].tenant, reply,
+  command.done = [self = shared_from_this(), card, tenant = command.tasks[0].tenant, reply,
                   came =
                       std::chrono::steady_clock::now()](std::span<const SubmitOutcome> outcomes) {
-    context_.submit_latency.add(std::chrono::steady_clock::now() - came);
-    context_.workers.post([this, card, tenant, reply, outcome = outcomes[0]] {
-      if (!is_good(outcome)) return reply(submit_problem(context_, outcome, *card, tenant));
+    self->context_.submit_latency.add(std::chrono::steady_clock::now() - came);
+    self->context_.replies.post([self, card, tenant, reply, outcome = outcomes[0]] {
+      if (!is_good(outcome)) return reply(submit_problem(self->context_, outcome, *card, tenant));
       v1::SubmitTaskResponse response;
       response.set_task_id(id_of(*card, outcome.task));
       response.set_task_no(outcome.task.value);
@@ -97,14 +97,14 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
   std::vector<service::CardPtr> cards;
   for (const service::NewTask& task : command.tasks)
     cards.push_back(task.card);
-  command.done = [this, cards = std::move(cards), tenant = command.tasks[0].tenant,
-                  reply](std::span<const SubmitOutcome> given) {
+  command.done = [self = shared_from_this(), cards = std::move(cards),
+                  tenant = command.tasks[0].tenant, reply](std::span<const SubmitOutcome> given) {
     std::vector<SubmitOutcome> outcomes(given.begin(), given.end());
-    context_.workers.post([this, cards, tenant, reply, outcomes = std::move(outcomes)] {
+    self->context_.replies.post([self, cards, tenant, reply, outcomes = std::move(outcomes)] {
       v1::SubmitWorkflowResponse response;
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (!is_good(outcomes[i])) {
-          return reply(submit_problem(context_, outcomes[i], *cards[i], tenant));
+          return reply(submit_problem(self->context_, outcomes[i], *cards[i], tenant));
         }
         response.add_task_ids(id_of(*cards[i], outcomes[i].task));
         response.add_task_nos(outcomes[i].task.value);
@@ -117,7 +117,7 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
 }
 
 std::shared_ptr<SubmitStream> Handlers::submit_tasks(const Caller& caller) {
-  return std::make_shared<SubmitStream>(context_, caller);
+  return std::make_shared<SubmitStream>(shared_context_, caller);
 }
 
 }  // namespace berth::api

@@ -49,8 +49,7 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
   return response;
 }
 
-// ---- Pages
-// ---------------------------------------------------------------------------------------
+// ---- Pages --------------------------------------------------------------------------------------
 
 // Where a page ended: among live tasks (upwards) or ended ones (downwards), for which question.
 struct Cursor {

@@ -1,9 +1,12 @@
-// See http_server.h and http_session.h.
+// See http_server.h.
 #include "api/http_server.h"
 
 #include <thread>
 
-#include "api/http_session.h"
+#include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
+
+#include "api/http_shared.h"
 
 namespace berth::api {
 namespace {
@@ -11,52 +14,10 @@ namespace {
 using asio::ip::tcp;
 
 constexpr int kThreads = 2;
-constexpr std::chrono::seconds kHandshakeTime{10};
 constexpr std::chrono::milliseconds kAfterFailedAccept{50};
 constexpr std::string_view kFull =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
     "Connection: close\r\n\r\n";
-
-std::string field(const http::request<http::string_body>& request, http::field name) {
-  const auto value = request[name];
-  return {value.data(), value.size()};
-}
-
-// A connection that is counted as long as it lives.
-class Guest {
- public:
-  Guest(SharedPtr shared, std::string address)
-      : shared_(std::move(shared)), address_(std::move(address)) {}
-  ~Guest() { shared_->leave(address_); }
-  Guest(const Guest&) = delete;
-  Guest& operator=(const Guest&) = delete;
-
- private:
-  SharedPtr shared_;
-  std::string address_;
-};
-
-asio::awaitable<void> serve_plain(tcp::socket socket, SharedPtr shared, std::string address) {
-  const Guest guest(shared, std::move(address));
-  beast::tcp_stream stream(std::move(socket));
-  co_await serve(stream, shared);
-  boost::system::error_code ignored;
-  stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
-}
-
-asio::awaitable<void> serve_tls(tcp::socket socket, SharedPtr shared, std::string address,
-                                std::shared_ptr<asio::ssl::context> tls) {
-  const Guest guest(shared, std::move(address));
-  beast::ssl_stream<beast::tcp_stream> stream(std::move(socket), *tls);
-  boost::system::error_code error;
-  beast::get_lowest_layer(stream).expires_after(kHandshakeTime);
-  co_await stream.async_handshake(asio::ssl::stream_base::server,
-                                  asio::redirect_error(asio::use_awaitable, error));
-  if (error) co_return;
-  co_await serve(stream, shared);
-  beast::get_lowest_layer(stream).expires_after(std::chrono::seconds(1));
-  co_await stream.async_shutdown(asio::redirect_error(asio::use_awaitable, error));
-}
 
 asio::awaitable<void> accept_all(tcp::acceptor& acceptor, SharedPtr shared,
                                  std::shared_ptr<asio::ssl::context> tls) {
@@ -139,48 +100,6 @@ void HttpShared::leave(const std::string& address) {
   if (--at->second == 0) by_address_.erase(at);
 }
 
-HttpRequest request_of(http::request<http::string_body>&& from) {
-  HttpRequest request;
-  request.method = std::string(from.method_string());
-  request.target = std::string(from.target());
-  request.authorization = field(from, http::field::authorization);
-  request.content_type = field(from, http::field::content_type);
-  request.accept = field(from, http::field::accept);
-  request.host = field(from, http::field::host);
-  request.origin = field(from, http::field::origin);
-  request.idempotency_key = std::string(from["Idempotency-Key"]);
-  request.last_event_id = std::string(from["Last-Event-ID"]);
-  request.body = std::move(from.body());
-  return request;
-}
-
-std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error) {
-  Problem problem{.code = Code::invalid_argument};
-  int status = 400;
-  if (error == http::error::body_limit || error == http::error::buffer_overflow) {
-    status = 413;
-    problem.reason = "body_too_large";
-    problem.message = "the body is larger than this server takes";
-  } else if (error == http::error::header_limit) {
-    status = 431;
-    problem.reason = "header_too_large";
-    problem.message = "the header is larger than this server takes";
-  } else if (error == beast::error::timeout) {
-    status = 408;
-    problem.reason = "slow_request";
-    problem.message = "the request did not arrive in time";
-  } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-             error != http::error::end_of_stream && error != http::error::partial_message) {
-    problem.reason = "bad_http";
-    problem.message = "this is not an HTTP/1.1 request: " + error.message();
-  } else {
-    return std::nullopt;
-  }
-  HttpReply reply = problem_reply(problem);
-  reply.status = status;
-  return reply;
-}
-
 struct HttpServer::Parts {
   SharedPtr shared = std::make_shared<HttpShared>();
   std::vector<std::thread> threads;
@@ -194,8 +113,7 @@ HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) 
 HttpServer::~HttpServer() { stop(Duration{0}); }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options,
-                                                      HttpRouter& router, Workers& workers,
-                                                      Streams& streams) {
+                                                      HttpRouter& router, ApiContext& context) {
   const Result<tcp::endpoint> endpoint = endpoint_of(options.address);
   if (!endpoint.ok()) return endpoint.error();
   const Result<std::shared_ptr<asio::ssl::context>> tls = tls_context(options.tls);
@@ -203,8 +121,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   auto parts = std::make_unique<Parts>();
   parts->shared->limits = options.limits;
   parts->shared->router = &router;
-  parts->shared->workers = &workers;
-  parts->shared->streams = &streams;
+  parts->shared->workers = &context.workers;
+  parts->shared->slow = &context.slow;
+  parts->shared->streams = &context.streams;
   parts->shared->io = parts->io;
   parts->work.emplace(asio::make_work_guard(*parts->io));
   boost::system::error_code error;

@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "api/context.h"
 #include "api/grpc_server.h"
 #include "api/http_router.h"
-#include "api/workers.h"
 #include "base/result.h"
 
 namespace berth::api {
@@ -39,7 +39,7 @@ struct HttpOptions {
 class HttpServer {
  public:
   static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options, HttpRouter& router,
-                                                   Workers& workers, Streams& streams);
+                                                   ApiContext& context);
   ~HttpServer();
 
   int port() const;

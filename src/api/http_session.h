@@ -1,58 +1,28 @@
 // One HTTP connection, as a coroutine on its own strand: read a request, ask the router, write the
-// answer, again. Only http_server.cpp includes this.
+// answer, again. Only http_plain.cpp and http_tls.cpp include this.
 //
 // The router and the sources work on other threads; what they have to say comes back through a
 // mailbox: a timer that is cancelled when the letter is there.
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <map>
+#include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include <boost/asio.hpp>
-#include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 
 #include "api/http_message.h"
-#include "api/http_server.h"
+#include "api/http_shared.h"
 
 namespace berth::api {
 
-namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
-// What the sessions of a server share; it outlives them.
-struct HttpShared {
-  HttpLimits limits;
-  HttpRouter* router = nullptr;
-  Workers* workers = nullptr;
-  Streams* streams = nullptr;
-  std::weak_ptr<asio::io_context> io;
-
-  std::atomic<std::size_t> connections{0};
-  std::atomic<std::size_t> busy{0};  // between a request's header and the end of its answer
-  std::atomic<std::uint64_t> bodies_bytes{0};
-  std::atomic<bool> stopping{false};
-
-  // False: this address has enough already.
-  bool enter(const std::string& address);
-  void leave(const std::string& address);
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::size_t> by_address_;
-};
-using SharedPtr = std::shared_ptr<HttpShared>;
-
-// ---- Mailbox
-// -------------------------------------------------------------------------------------
+// ---- Mailbox ------------------------------------------------------------------------------------
 
 template <class T>
 struct Mailbox {
@@ -88,8 +58,7 @@ asio::awaitable<std::optional<T>> wait_for(std::shared_ptr<Mailbox<T>> box,
   co_return letter;
 }
 
-// ---- Answers
-// -------------------------------------------------------------------------------------
+// ---- Answers ------------------------------------------------------------------------------------
 
 struct AnswerStyle {
   unsigned version = 11;
@@ -170,7 +139,7 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   }
   answer.source->wake_with(wake);
   const auto pull = [shared, pieces, source = answer.source] {
-    shared->workers->post([shared, pieces, source] { deliver(shared, pieces, source->pull()); });
+    shared->slow->post([shared, pieces, source] { deliver(shared, pieces, source->pull()); });
   };
   pull();
   std::optional<Text> piece = co_await wait_for(pieces, shared->limits.answer_time);
@@ -216,8 +185,7 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   co_return going&& style.keep_alive;
 }
 
-// ---- Requests
-// ------------------------------------------------------------------------------------
+// ---- Requests -----------------------------------------------------------------------------------
 
 // Room for a body in the sum of all bodies; given back at the end.
 class BodyRoom {

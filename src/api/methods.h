@@ -14,63 +14,64 @@
 namespace berth::api {
 
 // clang-format off
-#define BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)                                                    \
-  UNARY(SubmitTask, submit_task, SubmitTaskRequest, SubmitTaskResponse,                              \
-        post, "/v1/tasks", "", tenant, "Submit one task")                                            \
-  BIDI(SubmitTasks, submit_tasks, SubmitTasksRequest, SubmitTasksResponse,                           \
-       post, "/v1/tasks:batch", "", tenant, "Submit many tasks; over HTTP one message")              \
-  UNARY(SubmitWorkflow, submit_workflow, SubmitWorkflowRequest, SubmitWorkflowResponse,              \
-        post, "/v1/workflows", "", tenant, "Submit tasks that depend on one another, all or nothing")\
-  UNARY(GetTaskStatus, get_task_status, GetTaskStatusRequest, TaskStatus,                            \
-        get, "/v1/tasks/{task_id}", "", tenant, "State, reason, position, times and result of a task")\
-  UNARY(ListTasks, list_tasks, ListTasksRequest, ListTasksResponse,                                  \
-        get, "/v1/tasks", "", tenant, "Tasks that match a filter, in pages")                         \
-  UNARY(ExplainTask, explain_task, ExplainTaskRequest, ExplainTaskResponse,                          \
-        get, "/v1/tasks/{task_id}/explain", "", tenant, "What stands between a task and its start")  \
-  UNARY(CancelTask, cancel_task, CancelTaskRequest, CancelTaskResponse,                              \
-        post, "/v1/tasks/{task_id}/cancel", "/v1/tasks:cancel", tenant,                              \
-        "End a task, a group, or all that match a filter; dry_run only counts")                      \
-  UNARY(HoldTask, hold_task, HoldTaskRequest, HoldTaskResponse,                                      \
-        post, "/v1/tasks/{task_id}/hold", "", tenant, "Keep a task from starting until released")    \
-  UNARY(ReleaseTask, release_task, ReleaseTaskRequest, ReleaseTaskResponse,                          \
-        post, "/v1/tasks/{task_id}/release", "", tenant, "Let a held task start")                    \
-  UNARY(ResolveDependency, resolve_dependency, ResolveDependencyRequest, ResolveDependencyResponse,  \
-        post, "/v1/signals/{signal}/resolve", "", tenant, "Tell the tasks that wait for a signal")   \
-  SERVER_STREAM(GetTaskLogs, get_task_logs, GetTaskLogsRequest, LogChunk,                            \
-        get, "/v1/tasks/{task_id}/logs", "", tenant, "Output of a task")                             \
-  SERVER_STREAM(TaskEvents, task_events, TaskEventsRequest, TaskEvent,                               \
-        get, "/v1/events", "", tenant, "Steps of tasks as they happen, resumable; over HTTP as SSE") \
-  UNARY(GetGPUStatus, get_gpu_status, GetGPUStatusRequest, GetGPUStatusResponse,                     \
-        get, "/v1/gpus", "/v1/gpus/{gpu}", tenant, "VRAM, utilisation, temperature, what runs")      \
-  UNARY(GetQueueStatus, get_queue_status, GetQueueStatusRequest, GetQueueStatusResponse,             \
-        get, "/v1/queues", "/v1/queues/{task_type}", tenant, "What is ready, waits and runs")        \
-  UNARY(GetModelStatus, get_model_status, GetModelStatusRequest, GetModelStatusResponse,             \
-        get, "/v1/models", "/v1/models/{model}", tenant, "Where models are resident; their loads")   \
-  UNARY(GetTenantStatus, get_tenant_status, GetTenantStatusRequest, GetTenantStatusResponse,         \
-        get, "/v1/tenants", "/v1/tenants/{user_id}", tenant, "Limits and use of tenants")            \
-  UNARY(GetUsage, get_usage, GetUsageRequest, GetUsageResponse,                                      \
-        get, "/v1/usage", "", tenant, "GPU time by day, tenant and queue")                           \
-  UNARY(GetServerInfo, get_server_info, GetServerInfoRequest, ServerInfo,                            \
-        get, "/v1/server", "", tenant, "Version, epoch, last event, counters")                       \
-  UNARY(DrainGPU, drain_gpu, DrainGPURequest, DrainGPUResponse,                                      \
-        post, "/v1/gpus/{gpu}/drain", "", admin, "Let a GPU's batches end and start no new ones")    \
-  UNARY(ResumeGPU, resume_gpu, ResumeGPURequest, ResumeGPUResponse,                                  \
-        post, "/v1/gpus/{gpu}/resume", "", admin, "Let a drained GPU take work again")               \
-  UNARY(Pause, pause, PauseRequest, PauseResponse,                                                   \
-        post, "/v1/pause", "", admin, "Start nothing more of a queue or a tenant")                   \
-  UNARY(Resume, resume, ResumeRequest, ResumeResponse,                                               \
-        post, "/v1/resume", "", admin, "End a pause or a drain of a queue or a tenant")              \
-  UNARY(PutTenant, put_tenant, PutTenantRequest, PutTenantResponse,                                  \
-        put, "/v1/tenants/{name}", "", admin, "Make a tenant, or change its limits")                 \
-  UNARY(PutQueue, put_queue, PutQueueRequest, PutQueueResponse,                                      \
-        put, "/v1/queues/{name}", "", admin, "Make a queue, or change it")                           \
-  UNARY(PutModel, put_model, PutModelRequest, PutModelResponse,                                      \
-        put, "/v1/models/{name}", "", admin, "Make a model, or change it")                           \
-  UNARY(GetConfig, get_config, GetConfigRequest, GetConfigResponse,                                  \
-        get, "/v1/config", "", admin, "Every key with its value and origin")                         \
-  UNARY(ReloadConfig, reload_config, ReloadConfigRequest, ReloadConfigResponse,                      \
-        post, "/v1/config/reload", "", admin, "Read the configuration file again")                   \
-  UNARY(Backup, backup, BackupRequest, BackupResponse,                                               \
+#define BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)                                                  \
+  UNARY(SubmitTask, submit_task, SubmitTaskRequest, SubmitTaskResponse,                            \
+        post, "/v1/tasks", "", tenant, "Submit one task")                                          \
+  BIDI(SubmitTasks, submit_tasks, SubmitTasksRequest, SubmitTasksResponse,                         \
+       post, "/v1/tasks:batch", "", tenant, "Submit many tasks; over HTTP one message")            \
+  UNARY(SubmitWorkflow, submit_workflow, SubmitWorkflowRequest, SubmitWorkflowResponse,            \
+        post, "/v1/workflows", "", tenant, "Submit dependent tasks, all or nothing")               \
+  UNARY(GetTaskStatus, get_task_status, GetTaskStatusRequest, TaskStatus,                          \
+        get, "/v1/tasks/{task_id}", "", tenant, "State, reason, position and result of a task")    \
+  UNARY(ListTasks, list_tasks, ListTasksRequest, ListTasksResponse,                                \
+        get, "/v1/tasks", "", tenant, "Tasks that match a filter, in pages")                       \
+  UNARY(ExplainTask, explain_task, ExplainTaskRequest, ExplainTaskResponse,                        \
+        get, "/v1/tasks/{task_id}/explain", "", tenant, "What keeps a task from starting")         \
+  UNARY(CancelTask, cancel_task, CancelTaskRequest, CancelTaskResponse,                            \
+        post, "/v1/tasks/{task_id}/cancel", "/v1/tasks:cancel", tenant,                            \
+        "End a task, a group, or all that match a filter; dry_run only counts")                    \
+  UNARY(HoldTask, hold_task, HoldTaskRequest, HoldTaskResponse,                                    \
+        post, "/v1/tasks/{task_id}/hold", "", tenant, "Keep a task from starting until released")  \
+  UNARY(ReleaseTask, release_task, ReleaseTaskRequest, ReleaseTaskResponse,                        \
+        post, "/v1/tasks/{task_id}/release", "", tenant, "Let a held task start")                  \
+  UNARY(ResolveDependency, resolve_dependency, ResolveDependencyRequest,                           \
+        ResolveDependencyResponse,                                                                 \
+        post, "/v1/signals/{signal}/resolve", "", tenant, "Tell the tasks that wait for a signal") \
+  SERVER_STREAM(GetTaskLogs, get_task_logs, GetTaskLogsRequest, LogChunk,                          \
+        get, "/v1/tasks/{task_id}/logs", "", tenant, "Output of a task")                           \
+  SERVER_STREAM(TaskEvents, task_events, TaskEventsRequest, TaskEvent,                             \
+        get, "/v1/events", "", tenant, "Steps of tasks as they happen; over HTTP as SSE")          \
+  UNARY(GetGPUStatus, get_gpu_status, GetGPUStatusRequest, GetGPUStatusResponse,                   \
+        get, "/v1/gpus", "/v1/gpus/{gpu}", tenant, "VRAM, utilisation, temperature, what runs")    \
+  UNARY(GetQueueStatus, get_queue_status, GetQueueStatusRequest, GetQueueStatusResponse,           \
+        get, "/v1/queues", "/v1/queues/{task_type}", tenant, "What is ready, waits and runs")      \
+  UNARY(GetModelStatus, get_model_status, GetModelStatusRequest, GetModelStatusResponse,           \
+        get, "/v1/models", "/v1/models/{model}", tenant, "Where models are resident; their loads") \
+  UNARY(GetTenantStatus, get_tenant_status, GetTenantStatusRequest, GetTenantStatusResponse,       \
+        get, "/v1/tenants", "/v1/tenants/{user_id}", tenant, "Limits and use of tenants")          \
+  UNARY(GetUsage, get_usage, GetUsageRequest, GetUsageResponse,                                    \
+        get, "/v1/usage", "", tenant, "GPU time by day, tenant and queue")                         \
+  UNARY(GetServerInfo, get_server_info, GetServerInfoRequest, ServerInfo,                          \
+        get, "/v1/server", "", tenant, "Version, epoch, last event, counters")                     \
+  UNARY(DrainGPU, drain_gpu, DrainGPURequest, DrainGPUResponse,                                    \
+        post, "/v1/gpus/{gpu}/drain", "", admin, "Let a GPU's batches end and start no new ones")  \
+  UNARY(ResumeGPU, resume_gpu, ResumeGPURequest, ResumeGPUResponse,                                \
+        post, "/v1/gpus/{gpu}/resume", "", admin, "Let a drained GPU take work again")             \
+  UNARY(Pause, pause, PauseRequest, PauseResponse,                                                 \
+        post, "/v1/pause", "", admin, "Start nothing more of a queue or a tenant")                 \
+  UNARY(Resume, resume, ResumeRequest, ResumeResponse,                                             \
+        post, "/v1/resume", "", admin, "End a pause or a drain of a queue or a tenant")            \
+  UNARY(PutTenant, put_tenant, PutTenantRequest, PutTenantResponse,                                \
+        put, "/v1/tenants/{name}", "", admin, "Make a tenant, or change its limits")               \
+  UNARY(PutQueue, put_queue, PutQueueRequest, PutQueueResponse,                                    \
+        put, "/v1/queues/{name}", "", admin, "Make a queue, or change it")                         \
+  UNARY(PutModel, put_model, PutModelRequest, PutModelResponse,                                    \
+        put, "/v1/models/{name}", "", admin, "Make a model, or change it")                         \
+  UNARY(GetConfig, get_config, GetConfigRequest, GetConfigResponse,                                \
+        get, "/v1/config", "", admin, "Every key with its value and origin")                       \
+  UNARY(ReloadConfig, reload_config, ReloadConfigRequest, ReloadConfigResponse,                    \
+        post, "/v1/config/reload", "", admin, "Read the configuration file again")                 \
+  UNARY(Backup, backup, BackupRequest, BackupResponse,                                             \
         post, "/v1/backup", "", admin, "Copy the data to a new folder on the server")
 // clang-format on
 

@@ -21,8 +21,7 @@ constexpr double kBytesPerMib = 1048576.0;
 double number(std::uint64_t value) { return static_cast<double>(value); }
 double of_us(std::int64_t us) { return static_cast<double>(us) / 1e6; }
 
-// ---- The server
-// ----------------------------------------------------------------------------------
+// ---- The server ---------------------------------------------------------------------------------
 
 void write_server(MetricsWriter& out, const ApiContext& context) {
   const service::ServiceStats stats = context.service.stats();
@@ -58,8 +57,7 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(context.streams.size()));
 }
 
-// ---- Queues, models, tenants
-// ---------------------------------------------------------------------
+// ---- Queues, models, tenants --------------------------------------------------------------------
 
 // Copies of the lines, so that the view's lock is held for a moment only.
 struct Lines {
@@ -187,8 +185,7 @@ void write_tenants(MetricsWriter& out, const Lines& lines) {
   });
 }
 
-// ---- GPUs
-// ----------------------------------------------------------------------------------------
+// ---- GPUs ---------------------------------------------------------------------------------------
 
 struct GpuSample {
   service::GpuEntry entry;

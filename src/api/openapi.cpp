@@ -26,8 +26,7 @@ std::string reference(std::string_view schema) {
   return "{\"$ref\":\"#/components/schemas/" + std::string(schema) + "\"}";
 }
 
-// ---- Schemas
-// -------------------------------------------------------------------------------------
+// ---- Schemas ------------------------------------------------------------------------------------
 
 // The schemas of messages and of all they contain, each once.
 class Schemas {
@@ -99,8 +98,7 @@ class Schemas {
   std::map<std::string, std::string> made_;
 };
 
-// ---- Operations
-// ----------------------------------------------------------------------------------
+// ---- Operations ---------------------------------------------------------------------------------
 
 std::set<std::string> fields_in(std::string_view path) {
   std::set<std::string> fields;
@@ -174,7 +172,8 @@ std::string lower(std::string_view verb) {
 }
 
 constexpr std::string_view kProblem =
-    R"({"description":"why it was not done, as RFC 9457 has it","content":{"application/problem+json":)"
+    R"({"description":"why it was not done, as RFC 9457 has it","content":)"
+    R"({"application/problem+json":)"
     R"({"schema":{"type":"object","properties":{"type":{"type":"string"},"title":{"type":)"
     R"("string"},"status":{"type":"integer"},"detail":{"type":"string"},"reason":{"type":)"
     R"("string"},"metadata":{"type":"object","additionalProperties":{"type":"string"}},)"

@@ -1,8 +1,9 @@
 // See problem.h.
 #include "api/problem.h"
 
+#include <google/rpc/error_details.pb.h>
+
 #include "api/json_text.h"
-#include "google/rpc/error_details.pb.h"
 
 namespace berth::api {
 namespace {

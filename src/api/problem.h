@@ -15,8 +15,9 @@
 #include <variant>
 #include <vector>
 
+#include <google/rpc/status.pb.h>
+
 #include "base/time.h"
-#include "google/rpc/status.pb.h"
 
 namespace berth::api {
 
@@ -68,8 +69,7 @@ int http_status_of(const Problem& problem);
 // RFC 9457 application/problem+json.
 std::string problem_json(const Problem& problem);
 
-// ---- Answers
-// -------------------------------------------------------------------------------------
+// ---- Answers ------------------------------------------------------------------------------------
 
 template <class Response>
 using Answer = std::variant<Response, Problem>;

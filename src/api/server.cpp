@@ -53,17 +53,17 @@ bool is_loopback_address(const std::string& address) {
 
 struct ApiServer::Parts {
   Parts(const ApiOptions& options, service::Service& service, MainHooks hooks)
-      : context(service, std::move(hooks), options.streams_max),
+      : context(std::make_shared<ApiContext>(service, std::move(hooks), options.streams_max)),
         authenticator(options.authentication, options.tokens, options.log),
-        handlers(context),
-        router({.loopback_only = is_loopback_address(options.http_address)}, handlers,
+        handlers(std::make_shared<Handlers>(context)),
+        router({.loopback_only = is_loopback_address(options.http_address)}, *handlers,
                authenticator) {
-    context.limits.payload_bytes = options.payload_bytes_max;
+    context->limits.payload_bytes = options.payload_bytes_max;
   }
 
-  ApiContext context;
+  const std::shared_ptr<ApiContext> context;
   Authenticator authenticator;
-  Handlers handlers;
+  const std::shared_ptr<Handlers> handlers;
   HttpRouter router;
   std::unique_ptr<GrpcServer> grpc;
   std::unique_ptr<HttpServer> http;
@@ -86,12 +86,12 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
   auto parts = std::make_unique<Parts>(options, service, std::move(hooks));
   auto grpc = GrpcServer::start(
       {.address = options.grpc_address, .tls = *tls, .reflection = options.reflection},
-      parts->handlers, parts->authenticator);
+      *parts->handlers, parts->authenticator);
   if (!grpc.ok()) return grpc.error();
   parts->grpc = std::move(*grpc);
   auto http = HttpServer::start(
       {.address = options.http_address, .tls = *tls, .limits = options.http_limits}, parts->router,
-      parts->context.workers, parts->context.streams);
+      *parts->context);
   if (!http.ok()) return http.error();
   parts->http = std::move(*http);
   parts->grpc->set_serving(true);
@@ -104,12 +104,14 @@ int ApiServer::http_port() const { return parts_->http->port(); }
 void ApiServer::not_serving() { parts_->grpc->set_serving(false); }
 
 void ApiServer::stop(Duration grace) {
-  if (!parts_->context.serving.exchange(false)) return;
+  if (!parts_->context->serving.exchange(false)) return;
   parts_->grpc->set_serving(false);
-  parts_->context.streams.stop();
+  parts_->context->streams.stop();
   parts_->grpc->stop(grace);
   parts_->http->stop(grace);
-  parts_->context.workers.stop();
+  parts_->context->slow.stop();
+  parts_->context->workers.stop();
+  parts_->context->replies.stop();
 }
 
 }  // namespace berth::api

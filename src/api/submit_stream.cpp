@@ -71,7 +71,7 @@ void SubmitStream::take(const v1::SubmitTasksRequest& request) {
                         sent](std::span<const service::SubmitOutcome> given) {
     // Off the release thread: words for refusals are read from the view.
     std::vector<service::SubmitOutcome> outcomes(given.begin(), given.end());
-    self->context_.workers.post(
+    self->context_.replies.post(
         [self, sent, outcomes = std::move(outcomes)] { self->decided(*sent, outcomes); });
   };
   offer(sent);
@@ -92,7 +92,7 @@ void SubmitStream::offer(std::shared_ptr<Sent> sent) {
       return finish(stopping());
     }
   }
-  context_.workers.after(kRetryFullRing, [self = shared_from_this(), sent] { self->offer(sent); });
+  context_.replies.after(kRetryFullRing, [self = shared_from_this(), sent] { self->offer(sent); });
 }
 
 void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes) {

@@ -28,8 +28,10 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
     std::function<void(std::optional<Problem>&&)> finished;  // nothing follows; once
   };
 
-  SubmitStream(ApiContext& context, Caller caller)
-      : context_(context), caller_(std::move(caller)) {}
+  SubmitStream(std::shared_ptr<ApiContext> context, Caller caller)
+      : shared_context_(std::move(context)),
+        context_(*shared_context_),
+        caller_(std::move(caller)) {}
 
   // Before the first message. Its functions must not call back into the stream on their thread.
   void open(Door door) { door_ = std::move(door); }
@@ -61,6 +63,7 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
   void ask_for_more();
   void finish(std::optional<Problem> problem);
 
+  const std::shared_ptr<ApiContext> shared_context_;
   ApiContext& context_;
   const Caller caller_;
   Door door_;

@@ -1,0 +1,311 @@
+// Streams over gRPC: events, submits, output; health and reflection as a plain client sees them;
+// stopping.
+#include <thread>
+
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include "api/testing/doors.h"
+
+namespace berth::api {
+namespace {
+
+using testing::Doors;
+using Stub = v1::Scheduler::Stub;
+
+std::vector<v1::TaskEvent> read_events(Doors& doors, const v1::TaskEventsRequest& request,
+                                       grpc::Status* status = nullptr) {
+  grpc::ClientContext context;
+  auto reader = doors.stub->TaskEvents(&context, request);
+  std::vector<v1::TaskEvent> events;
+  for (v1::TaskEvent event; reader->Read(&event);)
+    events.push_back(event);
+  const grpc::Status finished = reader->Finish();
+  if (status != nullptr) *status = finished;
+  return events;
+}
+
+TEST(Events, AreFollowedAsTheyHappen) {
+  Doors doors;
+  grpc::ClientContext context;
+  v1::TaskEventsRequest request;
+  request.mutable_filter()->set_user_id("alice");
+  request.set_follow(true);
+  request.set_after_sequence(doors.running.service().feed().last());
+  auto reader = doors.stub->TaskEvents(&context, request);
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("other", response, "bob").ok());
+  ASSERT_TRUE(doors.submit("mine", response, "alice").ok());
+  std::vector<v1::TaskState> states;
+  std::uint64_t last = 0;
+  v1::TaskEvent event;
+  while (states.empty() || states.back() != v1::COMPLETED) {
+    ASSERT_TRUE(reader->Read(&event));
+    EXPECT_EQ(event.task_id(), "mine");
+    EXPECT_EQ(event.user_id(), "alice");
+    EXPECT_GE(event.sequence(), last);
+    last = event.sequence();
+    states.push_back(event.state());
+  }
+  EXPECT_EQ(states,
+            (std::vector<v1::TaskState>{v1::PENDING, v1::STARTING, v1::RUNNING, v1::COMPLETED}));
+  context.TryCancel();
+  EXPECT_EQ(reader->Finish().error_code(), grpc::CANCELLED);
+}
+
+TEST(Events, ResumeBehindASequenceNumber) {
+  Doors doors;
+  v1::SubmitTaskResponse response;
+  for (const char* id : {"a", "b", "c"}) {
+    ASSERT_TRUE(doors.submit(id, response).ok());
+    doors.end_of(id);
+  }
+  v1::TaskEventsRequest request;
+  request.set_from_start(true);
+  const auto all = read_events(doors, request);
+  ASSERT_EQ(all.size(), 12U);
+  request.set_from_start(false);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    request.set_after_sequence(all[i].sequence());
+    const auto rest = read_events(doors, request);
+    ASSERT_EQ(rest.size(), all.size() - i - 1);
+    EXPECT_EQ(rest.front().SerializeAsString(), all[i + 1].SerializeAsString());
+  }
+}
+
+// A batch of many is one decision: a reader that breaks off inside gets all of them again.
+TEST(Events, NothingIsLostInTheMiddleOfABatch) {
+  Doors doors;
+  doors.pause();
+  v1::SubmitTaskResponse response;
+  for (int i = 0; i < 8; ++i)
+    ASSERT_TRUE(doors.submit("a" + std::to_string(i), response).ok());
+  doors.pause(false);
+  for (int i = 0; i < 8; ++i)
+    doors.end_of("a" + std::to_string(i));
+  v1::TaskEventsRequest request;
+  request.set_from_start(true);
+  request.mutable_filter()->add_states(v1::RUNNING);
+  const auto all = read_events(doors, request);
+  ASSERT_EQ(all.size(), 8U);
+  request.set_from_start(false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    request.set_after_sequence(all[i].sequence());
+    std::set<std::string> seen;
+    for (std::size_t k = 0; k <= i; ++k)
+      seen.insert(all[k].task_id());
+    for (const v1::TaskEvent& event : read_events(doors, request))
+      seen.insert(event.task_id());
+    EXPECT_EQ(seen.size(), 8U) << "resumed behind event " << i;
+  }
+}
+
+TEST(Events, ComeFromTheJournalForAReaderThatFellBehind) {
+  service::ServiceOptions options;
+  options.feed_capacity = 4;
+  Doors doors({}, options);
+  v1::SubmitTaskResponse response;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(doors.submit("a" + std::to_string(i), response).ok());
+    doors.end_of("a" + std::to_string(i));
+  }
+  v1::TaskEventsRequest request;
+  request.set_from_start(true);
+  const auto events = read_events(doors, request);
+  ASSERT_EQ(events.size(), 80U);
+  EXPECT_EQ(events.front().task_id(), "a0");
+  EXPECT_EQ(events.back().task_id(), "a19");
+  EXPECT_EQ(events.back().state(), v1::COMPLETED);
+}
+
+TEST(Events, ANumberThatDoesNotExistIsOutOfRange) {
+  Doors doors;
+  v1::TaskEventsRequest request;
+  request.set_after_sequence(1'000'000);
+  grpc::Status status;
+  EXPECT_TRUE(read_events(doors, request, &status).empty());
+  EXPECT_EQ(status.error_code(), grpc::OUT_OF_RANGE);
+  EXPECT_TRUE(testing::detail_of<google::rpc::ErrorInfo>(status)->metadata().contains("oldest"));
+}
+
+TEST(Submits, AStreamIsAnsweredInOrderWithItsRefusals) {
+  Doors doors;
+  doors.pause();
+  grpc::ClientContext context;
+  auto stream = doors.stub->SubmitTasks(&context);
+  constexpr std::uint64_t kMessages = 50;
+  constexpr std::uint64_t kPerMessage = 40;
+  std::thread writer([&] {
+    for (std::uint64_t m = 0; m < kMessages; ++m) {
+      v1::SubmitTasksRequest request;
+      request.set_sequence(1 + m * kPerMessage);
+      for (std::uint64_t i = 0; i < kPerMessage; ++i) {
+        v1::TaskSpec& task = *request.add_tasks()->mutable_task();
+        task.set_task_type(i == 7 ? "nothing" : "llm");
+        if (i == 9) task.set_tier(17);
+      }
+      ASSERT_TRUE(stream->Write(request));
+    }
+    stream->WritesDone();
+  });
+  std::uint64_t durable = 0;
+  std::vector<v1::SubmitRefusal> refusals;
+  for (v1::SubmitTasksResponse response; stream->Read(&response);) {
+    EXPECT_GE(response.durable(), durable);
+    durable = response.durable();
+    for (const auto& refusal : response.refusals()) {
+      EXPECT_LE(refusal.sequence(), durable);
+      refusals.push_back(refusal);
+    }
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(durable, kMessages * kPerMessage);
+  ASSERT_EQ(refusals.size(), 2 * kMessages);
+  EXPECT_EQ(refusals[0].sequence(), 8U);
+  EXPECT_EQ(refusals[0].code(), grpc::NOT_FOUND);
+  EXPECT_EQ(refusals[1].sequence(), 10U);
+  EXPECT_EQ(refusals[1].code(), grpc::INVALID_ARGUMENT);
+  EXPECT_EQ(doors.running.service().view().read(
+                [](const service::Board& board) { return board.tasks().size(); }),
+            kMessages * (kPerMessage - 2));
+}
+
+TEST(Submits, ASmallRingHoldsTheStreamBackAndLosesNothing) {
+  service::ServiceOptions options;
+  options.submit_ring = 16;
+  Doors doors({}, options);
+  doors.pause();
+  grpc::ClientContext context;
+  auto stream = doors.stub->SubmitTasks(&context);
+  std::thread writer([&] {
+    for (std::uint64_t m = 0; m < 300; ++m) {
+      v1::SubmitTasksRequest request;
+      request.set_sequence(1 + m * 10);
+      for (int i = 0; i < 10; ++i)
+        request.add_tasks()->mutable_task()->set_task_type("llm");
+      ASSERT_TRUE(stream->Write(request));
+    }
+    stream->WritesDone();
+  });
+  std::uint64_t durable = 0;
+  for (v1::SubmitTasksResponse response; stream->Read(&response);) {
+    durable = response.durable();
+    EXPECT_EQ(response.refusals_size(), 0);
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(durable, 3000U);
+}
+
+TEST(Submits, SequenceNumbersMustGrow) {
+  Doors doors;
+  grpc::ClientContext context;
+  auto stream = doors.stub->SubmitTasks(&context);
+  v1::SubmitTasksRequest request;
+  request.set_sequence(5);
+  request.add_tasks()->mutable_task()->set_task_type("llm");
+  ASSERT_TRUE(stream->Write(request));
+  stream->Write(request);
+  v1::SubmitTasksResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST(Stopping, EndsStreamsAndSaysWhy) {
+  Doors doors;
+  doors.pause();
+  grpc::ClientContext events_context;
+  v1::TaskEventsRequest request;
+  request.set_follow(true);
+  auto events = doors.stub->TaskEvents(&events_context, request);
+  grpc::ClientContext submits_context;
+  auto submits = doors.stub->SubmitTasks(&submits_context);
+  v1::SubmitTasksRequest message;
+  message.set_sequence(1);
+  message.add_tasks()->mutable_task()->set_task_type("llm");
+  ASSERT_TRUE(submits->Write(message));
+  v1::SubmitTasksResponse response;
+  ASSERT_TRUE(submits->Read(&response));
+  v1::TaskEvent event;
+  std::thread stopper([&] { doors.server->stop(seconds(20)); });
+  while (events->Read(&event)) {
+  }
+  EXPECT_EQ(events->Finish().error_code(), grpc::UNAVAILABLE);
+  while (submits->Read(&response)) {
+  }
+  EXPECT_EQ(submits->Finish().error_code(), grpc::UNAVAILABLE);
+  stopper.join();
+}
+
+// ---- As a client without our stubs sees it ------------------------------------------------------
+
+grpc::ByteBuffer bytes(const std::string& text) {
+  const grpc::Slice slice(text);
+  return {&slice, 1};
+}
+std::string text_of(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string text;
+  for (const grpc::Slice& slice : slices)
+    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return text;
+}
+
+std::string health_of(Doors& doors) {
+  grpc::GenericStub stub(doors.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", bytes(""), &queue);
+  call->StartCall();
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  call->Finish(&answer, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return text_of(answer);
+}
+
+TEST(Health, GoesNotServingBeforeTheDoorsClose) {
+  Doors doors;
+  EXPECT_EQ(health_of(doors), "\x08\x01");
+  doors.server->not_serving();
+  EXPECT_EQ(health_of(doors), "\x08\x02");
+  v1::ServerInfo info;
+  EXPECT_TRUE(doors.call(&Stub::GetServerInfo, {}, info).ok());
+}
+
+TEST(Reflection, NamesTheService) {
+  Doors doors;
+  grpc::GenericStub stub(doors.channel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto wait = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return ok;
+  };
+  auto call = stub.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  call->StartCall(nullptr);
+  ASSERT_TRUE(wait());
+  call->Write(bytes(std::string("\x3a\x00", 2)), nullptr);  // list_services
+  ASSERT_TRUE(wait());
+  grpc::ByteBuffer answer;
+  call->Read(&answer, nullptr);
+  ASSERT_TRUE(wait());
+  EXPECT_NE(text_of(answer).find("berth.v1.Scheduler"), std::string::npos);
+  EXPECT_NE(text_of(answer).find("grpc.health.v1.Health"), std::string::npos);
+  context.TryCancel();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  wait();
+}
+
+}  // namespace
+}  // namespace berth::api

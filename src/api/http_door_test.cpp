@@ -1,0 +1,312 @@
+// The HTTP door on real sockets: the JSON API, its errors, its limits, its streams.
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "api/testing/doors.h"
+
+namespace berth::api {
+namespace {
+
+using testing::Doors;
+using testing::RawHttp;
+using testing::RawReply;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(HttpDoor, ATaskGoesFromSubmitToItsEnd) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  RawReply reply = client.ask("POST", "/v1/tasks",
+                              R"({"task":{"task_id":"a","task_type":"llm","user_id":"alice"}})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_TRUE(has(reply.body, "\"task_id\":\"a\""));
+  EXPECT_EQ(reply.header("Content-Type"), "application/json");
+  EXPECT_EQ(reply.header("X-Content-Type-Options"), "nosniff");
+  doors.end_of("a", "alice");
+  reply = client.ask("GET", "/v1/tasks/a?user_id=alice&with_history");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_TRUE(has(reply.body, "\"state\":\"COMPLETED\"")) << reply.body;
+  reply = client.ask("GET", "/v1/tasks?user_id=alice&ended=true&states=completed");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  reply = client.ask("POST", "/v1/tasks/a/cancel?user_id=alice&dry_run=true");
+  EXPECT_TRUE(has(reply.body, "\"matched\":\"1\"")) << reply.body;
+}
+
+TEST(HttpDoor, ErrorsAreProblems) {
+  Doors doors;
+  RawReply reply = doors.http("GET", "/v1/tasks/nothing");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.header("Content-Type"), "application/problem+json");
+  EXPECT_TRUE(has(reply.body, "\"reason\":\"unknown_task\"")) << reply.body;
+  reply = doors.http("GET", "/nowhere");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_TRUE(has(reply.body, "unknown_path"));
+  reply = doors.http("PUT", "/v1/tasks");
+  EXPECT_EQ(reply.status, 405);
+  EXPECT_EQ(reply.header("Allow"), "POST, GET");
+  EXPECT_EQ(doors.http("POST", "/v1/tasks", "{nonsense").status, 400);
+  EXPECT_EQ(doors.http("POST", "/v1/tasks", R"({"task":{"tier":9}})").status, 400);
+  EXPECT_EQ(doors.http("GET", "/v1/tasks?nothing=1").status, 400);
+  reply =
+      doors.http("POST", "/v1/tasks", R"({"task":{"task_type":"llm","gpu_memory_mb":99999999}})");
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_TRUE(has(reply.body, "vram_over_any_gpu"));
+}
+
+TEST(HttpDoor, AFullQueueIs429WithRetryAfter) {
+  service::ServiceOptions options;
+  options.tenant_defaults.max_queue_size = 1;
+  Doors doors({}, options);
+  doors.pause();
+  const std::string body = R"({"task":{"task_type":"llm"}})";
+  EXPECT_EQ(doors.http("POST", "/v1/tasks", body).status, 200);
+  const RawReply reply = doors.http("POST", "/v1/tasks", body);
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.header("Retry-After"), "1");
+}
+
+TEST(HttpDoor, TheIdempotencyKeyIsTheRequestId) {
+  Doors doors;
+  doors.pause();
+  const std::string key = "Idempotency-Key: k1\r\n";
+  const RawReply first = doors.http("POST", "/v1/tasks", R"({"task":{"task_type":"llm"}})", key);
+  const RawReply second = doors.http("POST", "/v1/tasks", R"({"task":{"task_type":"llm"}})", key);
+  EXPECT_TRUE(has(second.body, "\"duplicate\":true")) << second.body;
+  const RawReply other =
+      doors.http("POST", "/v1/tasks", R"({"task":{"task_type":"llm","priority":1}})", key);
+  EXPECT_EQ(other.status, 422) << other.body;
+  EXPECT_TRUE(has(other.body, "priority"));
+}
+
+TEST(HttpDoor, ManyTasksInOneMessage) {
+  Doors doors;
+  const RawReply reply =
+      doors.http("POST", "/v1/tasks:batch",
+                 R"({"tasks":[{"task":{"task_type":"llm"}},{"task":{"task_type":"x"}},)"
+                 R"({"task":{"task_type":"llm"}}]})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_TRUE(has(reply.body, "\"durable\":\"3\"")) << reply.body;
+  EXPECT_TRUE(has(reply.body, "\"sequence\":\"2\"")) << reply.body;
+}
+
+TEST(HttpDoor, PagesForProbesAndPrometheus) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  EXPECT_TRUE(has(client.ask("GET", "/health").body, "\"status\":\"ok\""));
+  EXPECT_EQ(client.ask("GET", "/healthz").body, "ok\n");
+  EXPECT_EQ(client.ask("GET", "/readyz").status, 200);
+  EXPECT_TRUE(has(client.ask("GET", "/queue/status").body, "\"name\":\"llm\""));
+  const RawReply metrics = client.ask("GET", "/metrics");
+  EXPECT_TRUE(has(metrics.body, "berth_queue_tasks{queue=\"llm\",state=\"pending\"} 0"));
+  EXPECT_TRUE(has(metrics.header("Content-Type"), "version=0.0.4"));
+  EXPECT_TRUE(has(client.ask("GET", "/openapi.json").body, "\"openapi\":\"3.1.0\""));
+  const RawReply head = client.ask("HEAD", "/healthz");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.header("Content-Length"), "3");
+  EXPECT_EQ(client.ask("GET", "/healthz").body, "ok\n") << "the connection goes on after a HEAD";
+}
+
+TEST(HttpDoor, WhatABrowserCouldBeTalkedIntoIsRefused) {
+  Doors doors;
+  RawHttp rebinding(doors.server->http_port());
+  rebinding.send("GET /v1/server HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+  EXPECT_EQ(rebinding.reply().status, 403);
+  EXPECT_EQ(
+      doors.http("POST", "/v1/pause", R"({"task_type":"llm"})", "Origin: http://evil.example\r\n")
+          .status,
+      403);
+  EXPECT_EQ(
+      doors.http("POST", "/v1/pause", R"({"task_type":"llm"})", "Origin: http://localhost\r\n")
+          .status,
+      200);
+  RawHttp form(doors.server->http_port());
+  form.send(
+      "POST /v1/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+      "Content-Length: 19\r\n\r\n{\"task_type\":\"llm\"}");
+  EXPECT_EQ(form.reply().status, 400);
+}
+
+TEST(HttpDoor, LoopbackHostsAreKnown) {
+  for (const char* host :
+       {"localhost", "localhost:80", "127.0.0.1:8080", "127.1.2.3", "[::1]:9", "[::1]"}) {
+    EXPECT_TRUE(is_loopback_host(host)) << host;
+  }
+  for (const char* host : {"", "127.evil.example", "localhost.evil.example", "10.0.0.1", "[::2]",
+                           "::1", "[::1].evil"}) {
+    EXPECT_FALSE(is_loopback_host(host)) << host;
+  }
+}
+
+// ---- Limits -------------------------------------------------------------------------------------
+
+ApiOptions short_limits() {
+  ApiOptions options;
+  options.http_limits.header_time = std::chrono::milliseconds(300);
+  options.http_limits.body_time = std::chrono::milliseconds(500);
+  return options;
+}
+
+TEST(HttpLimits, ALongHeaderIsCut) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  client.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + std::string(20'000, 'x'));
+  EXPECT_EQ(client.reply().status, 431);
+}
+
+TEST(HttpLimits, AnAnnouncedLargeBodyIsRefusedUnread) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  client.send(
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Length: 300000000\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 413);
+}
+
+TEST(HttpLimits, AChunkedBodyIsCutAtTheLimit) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  client.send(
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n");
+  const std::string chunk = "10000\r\n" + std::string(65'536, ' ') + "\r\n";
+  std::size_t sent = 0;
+  while (sent < 300'000'000 && client.send(chunk))
+    sent += 65'536;
+  EXPECT_LT(sent, 32'000'000U) << "the server went on reading";
+}
+
+TEST(HttpLimits, SlowRequestsAreGivenUp) {
+  Doors doors(short_limits());
+  RawHttp header(doors.server->http_port());
+  header.send("GET /healthz HTTP/1.1\r\nHost: lo");
+  EXPECT_EQ(header.reply().status, 408);
+  RawHttp body(doors.server->http_port());
+  body.send(
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Length: 100\r\n\r\n{");
+  EXPECT_EQ(body.reply().status, 408);
+}
+
+// A client that sends a byte now and then does not get its time prolonged by it.
+TEST(HttpLimits, DrippingDoesNotHelp) {
+  Doors doors(short_limits());
+  RawHttp client(doors.server->http_port());
+  client.send("GET /healthz HTTP/1.1\r\nX: ");
+  const auto began = std::chrono::steady_clock::now();
+  while (client.send("x") && std::chrono::steady_clock::now() - began < std::chrono::seconds(10)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+}
+
+TEST(HttpLimits, SlowClientsDoNotDisturbOthers) {
+  Doors doors;
+  std::vector<std::unique_ptr<RawHttp>> slow;
+  for (int i = 0; i < 256; ++i) {
+    slow.push_back(std::make_unique<RawHttp>(doors.server->http_port()));
+    ASSERT_TRUE(slow.back()->connected());
+    slow.back()->send(i % 2 ? "GET /health"
+                            : "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                              "application/json\r\nContent-Length: 1000000\r\n\r\n{");
+  }
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(doors.http("GET", "/healthz").status, 200);
+}
+
+TEST(HttpLimits, TooManyConnectionsGetAnAnswerAtOnce) {
+  ApiOptions options;
+  options.http_limits.connections = 4;
+  Doors doors(std::move(options));
+  std::vector<std::unique_ptr<RawHttp>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<RawHttp>(doors.server->http_port()));
+    EXPECT_EQ(clients.back()->ask("GET", "/healthz").status, 200);
+  }
+  EXPECT_EQ(RawHttp(doors.server->http_port()).reply().status, 503);
+  clients.clear();
+  while (RawHttp(doors.server->http_port()).ask("GET", "/healthz").status != 200)
+    std::this_thread::yield();
+}
+
+TEST(HttpLimits, BodiesTogetherHaveALimit) {
+  ApiOptions options;
+  options.http_limits.bodies_bytes = 1'500'000;
+  Doors doors(std::move(options));
+  const std::string head =
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n";
+  RawHttp first(doors.server->http_port());
+  first.send(head);
+  EXPECT_EQ(first.reply().status, 100);
+  RawHttp second(doors.server->http_port());
+  second.send(head);
+  EXPECT_EQ(second.reply().status, 503);
+  EXPECT_EQ(doors.http("GET", "/healthz").status, 200);
+}
+
+TEST(HttpLimits, NonsenseIsAnsweredWith400) {
+  Doors doors;
+  for (const char* text :
+       {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "G\x01T / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"}) {
+    RawHttp client(doors.server->http_port());
+    client.send(text);
+    EXPECT_EQ(client.reply().status, 400) << text;
+  }
+}
+
+// ---- Streams ------------------------------------------------------------------------------------
+
+TEST(Sse, EventsComeAndResume) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  client.send("GET /v1/events?user_id=alice&after_sequence=1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  std::string text = client.read_until("retry:");
+  EXPECT_TRUE(has(text, "Content-Type: text/event-stream"));
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("a", response, "alice").ok());
+  text = client.read_until("\"state\":\"COMPLETED\"");
+  EXPECT_TRUE(has(text, "\"state\":\"PENDING\""));
+  const std::size_t at = text.find("id: ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string first = text.substr(at + 4, text.find('\n', at) - at - 4);
+  RawHttp again(doors.server->http_port());
+  const RawReply rest = again.ask("GET", "/v1/events?user_id=alice&follow=false", "",
+                                  "Last-Event-ID: " + first + "\r\n");
+  EXPECT_EQ(rest.status, 200);
+  EXPECT_FALSE(has(rest.body, "\"state\":\"PENDING\""));
+  EXPECT_TRUE(has(rest.body, "\"state\":\"COMPLETED\"")) << rest.body;
+}
+
+TEST(Sse, WhatIsNoLongerKeptIsAProblemNotAStream) {
+  Doors doors;
+  const RawReply reply = doors.http("GET", "/v1/events", "", "Last-Event-ID: 99999999\r\n");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_TRUE(has(reply.body, "events_gone")) << reply.body;
+}
+
+TEST(Sse, AnIdleStreamIsKeptAlive) {
+  ApiOptions options;
+  options.http_limits.keep_alive_every = std::chrono::milliseconds(50);
+  Doors doors(std::move(options));
+  RawHttp client(doors.server->http_port());
+  client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(has(client.read_until(": keep-alive"), ": keep-alive"));
+}
+
+TEST(Sse, AStoppingServerEndsTheStream) {
+  Doors doors;
+  RawHttp client(doors.server->http_port());
+  client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  client.read_until("retry:");
+  std::thread stopper([&] { doors.server->stop(seconds(10)); });
+  const std::string text = client.read_until("\r\n0\r\n\r\n");
+  EXPECT_TRUE(has(text, "\r\n0\r\n\r\n")) << "it ended in the middle";
+  stopper.join();
+}
+
+}  // namespace
+}  // namespace berth::api

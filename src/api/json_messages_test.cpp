@@ -1,0 +1,61 @@
+// JSON and query parameters into messages.
+#include "api/json_messages.h"
+
+#include <gtest/gtest.h>
+
+#include "berth/v1/scheduler.pb.h"
+
+namespace berth::api {
+namespace {
+
+TEST(Query, SetsFieldsByPathAndThoseOfTheFilterByName) {
+  v1::ListTasksRequest request;
+  for (const auto& [key, value] : query_parameters(
+           "page_size=5&ended&group=a%20b&filter.user_id=x+y&states=running&states=FAILED&"
+           "labels.k=v&page_token=%7e")) {
+    ASSERT_FALSE(set_field(request, key, value)) << key;
+  }
+  EXPECT_EQ(request.page_size(), 5);
+  EXPECT_TRUE(request.ended());
+  EXPECT_EQ(request.filter().group(), "a b");
+  EXPECT_EQ(request.filter().user_id(), "x y");
+  EXPECT_EQ(request.filter().states_size(), 2);
+  EXPECT_EQ(request.filter().states(1), v1::FAILED);
+  EXPECT_EQ(request.filter().labels().at("k"), "v");
+  EXPECT_EQ(request.page_token(), "~");
+}
+
+TEST(Query, SaysWhatIsWrong) {
+  v1::ListTasksRequest request;
+  EXPECT_TRUE(set_field(request, "nothing", "1"));
+  EXPECT_TRUE(set_field(request, "page_size", "x"));
+  EXPECT_TRUE(set_field(request, "page_size", ""));
+  EXPECT_TRUE(set_field(request, "page_size", "99999999999"));
+  EXPECT_TRUE(set_field(request, "ended", "perhaps"));
+  EXPECT_TRUE(set_field(request, "states", "sleeping"));
+  EXPECT_TRUE(set_field(request, "filter", "x"));
+  EXPECT_TRUE(set_field(request, "labels", "x"));
+  EXPECT_TRUE(set_field(request, "filter.group.x", "x"));
+  EXPECT_TRUE(set_field(request, "", "x"));
+}
+
+TEST(Json, KeepsTheNamesOfTheProtoAndWritesDefaults) {
+  v1::QueueStatus status;
+  status.set_name("llm");
+  status.set_oldest_wait_ms(5);
+  const std::string json = json_of(status);
+  EXPECT_NE(json.find("\"oldest_wait_ms\":\"5\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"ready\":\"0\""), std::string::npos) << json;
+}
+
+TEST(Json, UnknownFieldsAndBadTextAreRefused) {
+  v1::PauseRequest request;
+  EXPECT_FALSE(read_json("{\"task_type\":\"llm\"}", request));
+  EXPECT_EQ(request.task_type(), "llm");
+  EXPECT_TRUE(read_json("{\"taskk\":1}", request));
+  EXPECT_TRUE(read_json("{", request));
+  EXPECT_TRUE(read_json(std::string(100'000, '['), request));
+}
+
+}  // namespace
+}  // namespace berth::api

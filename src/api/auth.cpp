@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <openssl/crypto.h>
+#include <sys/stat.h>
 
 namespace berth::api {
 namespace {
@@ -17,10 +18,22 @@ std::uint32_t shelf_of(const Sha256& hash) {
   return first;
 }
 
+FileState state_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_ino, status.st_size,
+          status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// Changed so recently that a further change could bear the same time.
+bool is_fresh(const FileState& state) {
+  return state.inode != 0 && unix_seconds() - state.changed_ns / 1'000'000'000 <= 2;
 }
 
 Problem unauthenticated(std::string reason, std::string message) {
@@ -86,12 +99,10 @@ void Authenticator::refresh() {
   const auto now = std::chrono::steady_clock::now();
   if (looked_ != std::chrono::steady_clock::time_point{} && now - looked_ < kLookEvery) return;
   looked_ = now;
-  std::error_code missing;
-  auto changed = std::filesystem::last_write_time(path_, missing);
-  if (missing) changed = std::filesystem::file_time_type::min();
-  if (changed == changed_ && (!tokens_.empty() || missing)) return;
+  const FileState state = state_of(path_);
+  if (state == seen_ && !is_fresh(state)) return;
+  seen_ = state;
   Result<std::vector<Token>> read = read_tokens(path_);
-  changed_ = changed;
   if (!read.ok()) {
     if (log_) log_(read.error().message + "; the tokens read before stay in force");
     return;

@@ -19,6 +19,14 @@
 
 namespace berth::api {
 
+// What tells one state of a file from another, as far as its times are fine enough.
+struct FileState {
+  std::uint64_t inode = 0;  // 0: there is no file
+  std::int64_t size = 0;
+  std::int64_t changed_ns = 0;
+  bool operator==(const FileState&) const = default;
+};
+
 class Authenticator {
  public:
   // Not `required`: everyone is let in, as an admin.
@@ -38,7 +46,7 @@ class Authenticator {
   const std::function<void(const std::string&)> log_;
   std::mutex mutex_;
   std::chrono::steady_clock::time_point looked_{};
-  std::filesystem::file_time_type changed_ = std::filesystem::file_time_type::min();
+  FileState seen_;
   std::multimap<std::uint32_t, Token> tokens_;  // by the first bytes of the hash
 };
 

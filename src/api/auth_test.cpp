@@ -115,7 +115,7 @@ TEST_F(Tokens, ADamagedFileLeavesTheLastGoodOneInForce) {
     EXPECT_EQ(reason_of(authenticator.admit(header, Role::tenant)), "");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  EXPECT_EQ(told, 1);
+  EXPECT_GE(told, 1);
 }
 
 TEST_F(Tokens, NoFileMeansNoToken) {

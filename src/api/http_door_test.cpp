@@ -182,12 +182,12 @@ TEST(HttpLimits, SlowRequestsAreGivenUp) {
   Doors doors(short_limits());
   RawHttp header(doors.server->http_port());
   header.send("GET /healthz HTTP/1.1\r\nHost: lo");
-  EXPECT_EQ(header.reply().status, 408);
+  EXPECT_FALSE(header.receive()) << "the connection is closed";
   RawHttp body(doors.server->http_port());
   body.send(
       "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Content-Length: 100\r\n\r\n{");
-  EXPECT_EQ(body.reply().status, 408);
+  EXPECT_FALSE(body.receive());
 }
 
 // A client that sends a byte now and then does not get its time prolonged by it.

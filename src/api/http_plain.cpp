@@ -37,10 +37,6 @@ std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& er
     status = 431;
     problem.reason = "header_too_large";
     problem.message = "the header is larger than this server takes";
-  } else if (error == beast::error::timeout) {
-    status = 408;
-    problem.reason = "slow_request";
-    problem.message = "the request did not arrive in time";
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
              error != http::error::end_of_stream && error != http::error::partial_message) {
     problem.reason = "bad_http";

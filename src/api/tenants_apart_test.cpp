@@ -33,6 +33,17 @@ class TenantsApart : public ::testing::Test {
     return doors_.call(method, request, response, bob_).error_code();
   }
 
+  template <class Request, class Response>
+  void expect_guarded(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                      Role role, const char* name) {
+    Response response;
+    const Request request;
+    EXPECT_EQ(doors_.call(method, request, response).error_code(), grpc::UNAUTHENTICATED) << name;
+    if (role == Role::admin) {
+      EXPECT_EQ(as_bob(method, request), grpc::PERMISSION_DENIED) << name;
+    }
+  }
+
   Doors doors_;
   const std::string alice_ = doors_.secret_of("alice", Role::tenant);
   const std::string bob_ = doors_.secret_of("bob", Role::tenant);
@@ -124,16 +135,8 @@ TEST_F(TenantsApart, EveryRouteAsksForATokenAndItsRole) {
 }
 
 TEST_F(TenantsApart, EveryGrpcMethodAsksForAToken) {
-#define UNARY(rpc, function, request, response, verb, path, also, role, summary)                  \
-  {                                                                                               \
-    v1::response answer;                                                                          \
-    EXPECT_EQ(doors_.call(&Stub::rpc, v1::request{}, answer).error_code(), grpc::UNAUTHENTICATED) \
-        << #rpc;                                                                                  \
-    if (Role::role == Role::admin) {                                                              \
-      EXPECT_EQ(as_bob<v1::request, v1::response>(&Stub::rpc, {}), grpc::PERMISSION_DENIED)       \
-          << #rpc;                                                                                \
-    }                                                                                             \
-  }
+#define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
+  expect_guarded<v1::request, v1::response>(&Stub::rpc, Role::role, #rpc);
 #define STREAM(rpc, function, request, response, verb, path, also, role, summary)
   BERTH_METHODS(UNARY, STREAM, STREAM)
 #undef STREAM

@@ -67,14 +67,15 @@ Result<std::optional<EndedTask>> first_task(Connection& connection,
 }
 
 // The highest task_no below `before`; none: 0.
+constexpr std::int64_t kNone = -1;  // task numbers begin at 0
 Result<std::int64_t> highest_below(Connection& connection, std::int64_t before) {
   Result<Statement> query =
-      connection.prepare("SELECT coalesce(max(task_no), 0) FROM ended WHERE task_no < ?");
+      connection.prepare("SELECT coalesce(max(task_no), -1) FROM ended WHERE task_no < ?");
   if (!query) return query.error();
   query->bind(0, before);
   const Result<bool> row = query->step();
   if (!row) return row.error();
-  return *row ? query->integer(0) : 0;
+  return *row ? query->integer(0) : kNone;
 }
 
 // The statement of one call of list: rows from `top` down to `bottom` that pass the filter.
@@ -181,8 +182,8 @@ Result<HistoryPage> HistoryReader::list(const HistoryFilter& filter) const {
     const Result<std::int64_t> top =
         highest_below(connection, newest ? kTop : static_cast<std::int64_t>(filter.before_task_no));
     if (!top) return top.error();
-    if (*top == 0) return page;
-    const std::int64_t bottom = std::max<std::int64_t>(1, *top - kListRows + 1);
+    if (*top == kNone) return page;
+    const std::int64_t bottom = std::max<std::int64_t>(0, *top - kListRows + 1);
     Result<Statement> query = prepare_list(connection, filter, *top, bottom);
     if (!query) return query.error();
     std::int64_t reached = bottom;
@@ -200,7 +201,7 @@ Result<HistoryPage> HistoryReader::list(const HistoryFilter& filter) const {
     }
     const Result<std::int64_t> next = highest_below(connection, reached);
     if (!next) return next.error();
-    if (*next != 0) page.more_before = static_cast<std::uint64_t>(reached);
+    if (*next != kNone) page.more_before = static_cast<std::uint64_t>(reached);
     return page;
   });
 }

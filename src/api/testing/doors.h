@@ -24,6 +24,8 @@ class Doors {
   explicit Doors(ApiOptions options = {}, service::ServiceOptions service = {})
       : running(folder.path() / "data", std::move(service)) {
     EXPECT_EQ(running.error, "");
+    while (!cluster_is_seen())
+      std::this_thread::yield();
     options.grpc_address = "127.0.0.1:0";
     options.http_address = "127.0.0.1:0";
     options.version = "test";
@@ -92,6 +94,12 @@ class Doors {
       if (status.state() >= v1::COMPLETED || ::testing::Test::HasFailure()) return status;
       std::this_thread::yield();
     }
+  }
+
+  bool cluster_is_seen() {
+    return running.service().view().read([](const service::Board& board) {
+      return board.gpus().size() == 2 && !board.queues().empty();
+    });
   }
 
   store::testing::TempFolder folder;

@@ -66,8 +66,9 @@ Result<std::optional<EndedTask>> first_task(Connection& connection,
   return std::optional<EndedTask>(std::move(*task));
 }
 
-// The highest task_no below `before`; none: 0.
 constexpr std::int64_t kNone = -1;  // task numbers begin at 0
+
+// The highest task_no below `before`, or kNone.
 Result<std::int64_t> highest_below(Connection& connection, std::int64_t before) {
   Result<Statement> query =
       connection.prepare("SELECT coalesce(max(task_no), -1) FROM ended WHERE task_no < ?");

@@ -11,8 +11,11 @@ void Release::run(Group& group, store::GroupAt at) {
   store::crash_point(store::CrashPoint::release_before);
   Board::Changes changes;
   std::vector<Courier::Errand> errands;
-  view_.change([&](Board& board) { apply(group, at, board, changes, errands); });
-  view_.remember_ended(changes.ended);
+  view_.change([&](Board& board) {
+    apply(group, at, board, changes, errands);
+    // Before anyone can see that they left the board: a task is always found somewhere.
+    view_.remember_ended(changes.ended);
+  });
   feed_.add(std::move(changes.tasks), group.last_ordinal);
   answer(group);
   store::crash_point(store::CrashPoint::release_replied);

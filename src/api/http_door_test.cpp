@@ -102,6 +102,9 @@ TEST(HttpDoor, PagesForProbesAndPrometheus) {
   const RawReply metrics = client.ask("GET", "/metrics");
   EXPECT_TRUE(has(metrics.body, "berth_queue_tasks{queue=\"llm\",state=\"pending\"} 0"));
   EXPECT_TRUE(has(metrics.header("Content-Type"), "version=0.0.4"));
+  EXPECT_TRUE(has(client.ask("GET", "/gpu/metrics").body,
+                  "berth_gpu_up{gpu=\"0\",UUID=\"GPU-0\",device=\"gpu-0\",model_name=\"test\","
+                  "Hostname=\"local\"} 1"));
   EXPECT_TRUE(has(client.ask("GET", "/openapi.json").body, "\"openapi\":\"3.1.0\""));
   const RawReply head = client.ask("HEAD", "/healthz");
   EXPECT_EQ(head.status, 200);

@@ -199,7 +199,7 @@ struct GpuSample {
     return {{"gpu", std::to_string(index)},
             {"UUID", entry.uuid},
             {"device", entry.name},
-            {"modelName", entry.kind},
+            {"model_name", entry.kind},
             {"Hostname", entry.node}};
   }
 };

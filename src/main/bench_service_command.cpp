@@ -60,7 +60,7 @@ int run(const cli::Call& call) {
     options.unary_tasks = options.stream_tasks / 10;
   }
   options.progress = [&](const std::string& part) {
-    if (call.console.err_is_terminal) call.console.err << part << " …\n" << std::flush;
+    call.console.err << part << " …\n" << std::flush;
   };
   const Result<ServiceBenchResult> result = bench_service(options);
   if (!result) return cli::complain(call.console, result.error().message);

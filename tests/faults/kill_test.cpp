@@ -107,8 +107,8 @@ INSTANTIATE_TEST_SUITE_P(
                       store::CrashPoint::durable_noted, store::CrashPoint::release_before,
                       store::CrashPoint::release_replied, store::CrashPoint::lease_before,
                       store::CrashPoint::lease_sent),
-    [](const auto& info) {
-      std::string name(store::name_of(info.param));
+    [](const auto& point) {
+      std::string name(store::name_of(point.param));
       for (char& c : name)
         if (c == '.') c = '_';
       return name;

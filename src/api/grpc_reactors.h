@@ -77,6 +77,8 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     writer->self_ = writer;
     writer->stream_ = context.streams.open(wake);
     writer->source_->wake_with(wake);
+    // So that a client knows that it hears everything from now on.
+    raw->StartSendInitialMetadata();
     writer->wake();
     return raw;
   }

@@ -205,10 +205,13 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
     case v1::Report::kLeaseEnded: {
       v1::LeaseEnded& ended = *report.mutable_lease_ended();
       core::LeaseEnded event{LeaseId{ended.lease()}, {}};
+      std::set<TaskNo> named;
       for (v1::TaskOutcome& outcome : *ended.mutable_outcomes()) {
         note_result(event.lease, outcome);
+        named.insert(TaskNo{outcome.task_no()});
         if (!outcome.result().completed()) event.outcomes.push_back(outcome_of(outcome));
       }
+      put_back_unnamed(event, named);
       return step(std::move(event), now);
     }
     case v1::Report::kModelLoaded: {
@@ -237,6 +240,18 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
       return;
     case v1::Report::BODY_NOT_SET:
       return;
+  }
+}
+
+// To the core, a task that is not named completed. An agent names all it knows; what it does not
+// know it never started (it was killed while it took the lease in).
+void Sequencer::put_back_unnamed(core::LeaseEnded& ended, const std::set<TaskNo>& named) const {
+  const core::State& state = engine_.state();
+  const std::uint32_t slot = core::find_lease(state, ended.lease);
+  if (slot == core::kNoSlot) return;
+  for (const core::LeaseTask& task : state.leases[slot].tasks) {
+    if (!task.live || named.contains(task.task)) continue;
+    ended.outcomes.push_back({task.task, false, core::Failure::infrastructure});
   }
 }
 

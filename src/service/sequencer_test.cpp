@@ -190,12 +190,34 @@ TEST_F(Sequencing, AReportThatComesTwiceChangesNothing) {
   v1::AgentMessage twice;
   twice.mutable_report()->set_incarnation(1);
   twice.mutable_report()->set_seq(2);
-  twice.mutable_report()->mutable_lease_ended()->set_lease(desk_.agent.leases[0].id());
+  v1::LeaseEnded& ended = *twice.mutable_report()->mutable_lease_ended();
+  ended.set_lease(desk_.agent.leases[0].id());
+  ended.add_outcomes()->set_task_no(desk_.agent.leases[0].tasks(0).task_no());
+  ended.mutable_outcomes(0)->mutable_result()->set_completed(true);
   desk_.said.push_back(twice);
   desk_.said.push_back(twice);
   desk_.turn();
   EXPECT_EQ(desk_.ended.size(), 1U);
   EXPECT_EQ(desk_.agent.acknowledged, 2U);
+}
+
+TEST_F(Sequencing, ATaskThatTheAgentNeverSawIsPutBack) {
+  desk_.agent.finishes_at_once = false;
+  std::vector<NewTask> two;
+  two.push_back(new_task("a"));
+  two.push_back(new_task("b"));
+  desk_.control(SetQueuePaused{"llm", true});
+  desk_.submit(std::move(two));
+  desk_.control(SetQueuePaused{"llm", false});
+  ASSERT_EQ(desk_.agent.leases.at(0).tasks_size(), 2);
+  v1::Lease half = desk_.agent.leases[0];
+  half.mutable_tasks()->RemoveLast();
+  desk_.agent.finish(half);
+  desk_.turn();
+  ASSERT_EQ(desk_.ended.size(), 1U);
+  EXPECT_EQ(desk_.ended[0].card->id, "a");
+  ASSERT_EQ(desk_.agent.leases.size(), 2U);
+  EXPECT_EQ(desk_.agent.leases[1].tasks(0).task_id(), "b");
 }
 
 TEST_F(Sequencing, ModelsAreLoadedBeforeTheirBatches) {

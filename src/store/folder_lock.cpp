@@ -7,7 +7,9 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "store/file.h"
@@ -26,6 +28,21 @@ int pid_written_in(int fd) {
   return pid;
 }
 
+// A server that was killed while it started a task leaves the lock to the child for the moment
+// between fork and exec. So a lock whose owner is dead is waited for, a little.
+bool lock_or_wait(int fd) {
+  constexpr int kTries = 200;
+  constexpr timespec kPause{0, 10'000'000};
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    const int pid = pid_written_in(fd);
+    const bool owner_lives = pid == 0 || ::kill(pid, 0) == 0 || errno != ESRCH;
+    if (owner_lives) break;
+    ::nanosleep(&kPause, nullptr);
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<FolderLock> FolderLock::take(const fs::path& folder) {
@@ -33,8 +50,7 @@ Result<FolderLock> FolderLock::take(const fs::path& folder) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
   if (fd < 0) return system_error("open", path, errno);
   FolderLock lock(fd);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return system_error("lock", path, errno);
+  if (!lock_or_wait(fd)) {
     return Error{"the folder " + folder.string() + " is in use by the server with pid " +
                  std::to_string(pid_written_in(fd)) + "; stop it, or choose another data folder"};
   }

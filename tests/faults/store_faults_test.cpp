@@ -53,7 +53,7 @@ TEST_F(BadDisk, AFullDiskIsNeverAcknowledgedAndWorkGoesOnWhenThereIsRoom) {
   }
   std::set<std::string> acknowledged;
   {
-    ServerProcess server({data(), {"--set", "store.segment_size=\"256KiB\""}, {}});
+    ServerProcess server({data(), {"--set", "store.segment_size=\"1MiB\""}, {}});
     ASSERT_TRUE(server.serves()) << server.error();
     // Payloads fill the disk until nothing is acknowledged any more.
     client::Client client = server.client(std::chrono::milliseconds(700));
@@ -83,7 +83,7 @@ TEST_F(BadDisk, AFullDiskIsNeverAcknowledgedAndWorkGoesOnWhenThereIsRoom) {
     acknowledged.insert("after");
     server.kill();
   }
-  ServerProcess again({data(), {"--set", "store.segment_size=\"256KiB\""}, {}});
+  ServerProcess again({data(), {"--set", "store.segment_size=\"1MiB\""}, {}});
   EXPECT_TRUE(again.serves()) << again.error();
   client::Client client = again.client();
   for (const std::string& id : acknowledged) {

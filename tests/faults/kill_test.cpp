@@ -15,11 +15,11 @@ namespace {
 using support::ServerProcess;
 
 // The default tenant's limits are for people, not for load.
-const std::vector<std::string> kNoLimits = {"--set", "tenant_defaults.max_queue_size=1000000",
-                                            "--set", "tenant_defaults.token_bucket_size=1000000",
-                                            "--set", "tenant_defaults.token_refill_rate=1000000",
-                                            "--set", "tenant_defaults.daily_token_limit=1000000000",
-                                            "--set", "policy.gpu_load_threshold=1.0",
+const std::vector<std::string> kNoLimits = {
+    "--set", "tenant_defaults.max_queue_size=1000000", "--set",
+    "tenant_defaults.token_bucket_size=1000000", "--set",
+    "tenant_defaults.token_refill_rate=1000000", "--set",
+    "tenant_defaults.daily_token_limit=1000000000", "--set", "policy.gpu_load_threshold=1.0",
     // A kill may find a task promised and not started, again and again.
     "--set", "policy.max_infrastructure_losses=250"};
 
@@ -39,7 +39,8 @@ class Kill : public ::testing::Test {
     for (const auto& [id, count] : lines)
       if (count > 1) faults.push_back(id + " ran " + std::to_string(count) + " times");
     for (const std::string& id : acknowledged)
-      if (!lines.contains(id)) faults.push_back(id + " was acknowledged and never ran: " + end_of(client, id));
+      if (!lines.contains(id))
+        faults.push_back(id + " was acknowledged and never ran: " + end_of(client, id));
     return faults;
   }
 

@@ -33,7 +33,7 @@ run at once, all on this machine of {cores} cores (load {load:.1f} before the ru
     tasks. One by one: an HTTP call for each, over one connection. Every answer waits for the disk.
   Berth, simulated: the same calls; the work is simulated, takes no time and starts no process, so
     this is the scheduler and its journal alone.
-The ratios compare the better way of each side."""
+The ratios compare the better way of each side. A rate that took less than a second is rough."""
 
 
 def rates(side, tasks):
@@ -112,6 +112,7 @@ def main(arguments):
     try:
         with tempfile.TemporaryDirectory(prefix="berth-slurm-") as folder:
             result = compare(options, Path(folder))
+            print("clearing up …", file=sys.stderr, flush=True)
     except Failure as failure:
         print(f"script/bench slurm: {failure}", file=sys.stderr)
         return 1

@@ -24,6 +24,7 @@ namespace http = boost::beast::http;
 
 // ---- Mailbox ------------------------------------------------------------------------------------
 
+// Belongs to its coroutine alone: others hold it weakly, for it must not outlive the io_context.
 template <class T>
 struct Mailbox {
   explicit Mailbox(const asio::any_io_executor& executor) : timer(executor) {}
@@ -31,14 +32,17 @@ struct Mailbox {
   std::optional<T> letter;
 };
 
-// Puts a letter into the box on its strand. May be called on any thread, also after the server has
-// ended.
+// Puts a letter into the box on its strand. May be called on any thread, also after the coroutine
+// or the server has ended.
 template <class T>
-void deliver(const SharedPtr& shared, const std::shared_ptr<Mailbox<T>>& box, T&& letter) {
-  // While `io` is held the executor of the timer is alive.
+void deliver(const SharedPtr& shared, const std::weak_ptr<Mailbox<T>>& to, T&& letter) {
+  // Held until the box is let go of again: the timer in it needs the io_context.
   const std::shared_ptr<asio::io_context> io = shared->io.lock();
   if (io == nullptr) return;
-  asio::post(box->timer.get_executor(), [box, letter = std::move(letter)]() mutable {
+  std::shared_ptr<Mailbox<T>> box = to.lock();
+  if (box == nullptr) return;
+  const auto executor = box->timer.get_executor();
+  asio::post(executor, [box = std::move(box), letter = std::move(letter)]() mutable {
     box->letter = std::move(letter);
     box->timer.cancel();
   });
@@ -126,7 +130,7 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   const auto executor = co_await asio::this_coro::executor;
   const auto pieces = std::make_shared<Mailbox<Text>>(executor);
   const auto news = std::make_shared<Mailbox<bool>>(executor);
-  const auto wake = [shared, news] { deliver(shared, news, true); };
+  const auto wake = [shared, to = std::weak_ptr(news)] { deliver(shared, to, true); };
   const std::uint64_t open = shared->streams->open(wake);
   if (open == 0) {
     co_return co_await write_reply(
@@ -138,8 +142,8 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
         style);
   }
   answer.source->wake_with(wake);
-  const auto pull = [shared, pieces, source = answer.source] {
-    shared->slow->post([shared, pieces, source] { deliver(shared, pieces, source->pull()); });
+  const auto pull = [shared, to = std::weak_ptr(pieces), source = answer.source] {
+    shared->slow->post([shared, to, source] { deliver(shared, to, source->pull()); });
   };
   pull();
   std::optional<Text> piece = co_await wait_for(pieces, shared->limits.answer_time);
@@ -289,9 +293,9 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
   const auto executor = co_await asio::this_coro::executor;
   const auto box = std::make_shared<Mailbox<HttpAnswer>>(executor);
   // On a worker: handlers may read from disk.
-  shared->workers->post([shared, box, request] {
+  shared->workers->post([shared, to = std::weak_ptr(box), request] {
     shared->router->answer(
-        *request, [shared, box](HttpAnswer&& answer) { deliver(shared, box, std::move(answer)); });
+        *request, [shared, to](HttpAnswer&& answer) { deliver(shared, to, std::move(answer)); });
   });
   std::optional<HttpAnswer> answer = co_await wait_for(box, shared->limits.answer_time);
   if (!answer) {

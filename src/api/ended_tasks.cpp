@@ -2,9 +2,11 @@
 #include "api/ended_tasks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/task_status.h"
 #include "core/model/reason.h"
+#include "service/projector.h"
 
 namespace berth::api {
 namespace {
@@ -159,18 +161,51 @@ std::optional<v1::TaskStatus> find_ended(const ApiContext& context, const std::s
   return status_of(**row, detail);
 }
 
+namespace {
+
+// As the history itself would.
+bool matches(const store::HistoryFilter& wanted, const store::EndedTask& task) {
+  return (wanted.tenant.empty() || wanted.tenant == task.tenant) &&
+         (wanted.queue.empty() || wanted.queue == task.queue) &&
+         (!wanted.group || *wanted.group == task.group) &&
+         (wanted.states.empty() || std::ranges::count(wanted.states, task.state) > 0);
+}
+
+// Those that have just ended, and that the history does not have yet.
+std::vector<store::EndedTask> just_ended(const ApiContext& context, std::size_t most) {
+  std::vector<store::EndedTask> tasks;
+  const std::vector<service::TaskLine> lines = context.service.view().newest_ended(most);
+  context.service.view().read([&](const service::Board& board) {
+    for (const service::TaskLine& line : lines)
+      tasks.push_back(service::ended_task(line, board, {}, {}));
+  });
+  return tasks;
+}
+
+}  // namespace
+
 EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
                      const std::string& tenant, std::uint64_t below, std::size_t most) {
   EndedPage page;
   store::HistoryFilter wanted = history_filter(filter, tenant);
   wanted.before_task_no = below;
+  std::set<std::uint64_t> told;
+  if (below == 0) {
+    for (const store::EndedTask& task : just_ended(context, most)) {
+      if (!matches(wanted, task) || !fits(filter, task)) continue;
+      page.tasks.push_back(status_of(task, {}));
+      told.insert(task.task_no);
+    }
+  }
   for (int lists = 0; lists < kListsMax && page.tasks.size() < most; ++lists) {
     wanted.limit = most - page.tasks.size();
     const auto result = context.service.history().list(wanted);
     const auto* rows = readable(context, result);
     if (rows == nullptr) return page;
     for (const store::EndedTask& task : rows->tasks) {
-      if (fits(filter, task)) page.tasks.push_back(status_of(task, {}));
+      if (fits(filter, task) && !told.contains(task.task_no)) {
+        page.tasks.push_back(status_of(task, {}));
+      }
     }
     page.next = rows->more_before.value_or(0);
     if (page.next == 0) return page;

@@ -72,7 +72,7 @@ void print_overview(std::ostream& out, std::span<const Command> commands) {
          "  berth COMMAND --help   explains a command\n"
          "  berth --version        prints the version\n"
          "\n"
-         "try: berth sim examples/first-run.toml\n";
+         "try: berth serve, and in another terminal: berth submit --queue llm --wait -- echo hi\n";
 }
 
 void print_command_help(std::ostream& out, const Command& command) {

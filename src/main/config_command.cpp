@@ -47,9 +47,9 @@ int show(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"config check", cli::Group::local, "checks a configuration and shows every error",
+    {"config check", cli::Group::local, "check a configuration and show every error",
      "[FILE] [flags]", check, cli::Reach::local, kCheckFlags, kFile},
-    {"config show", cli::Group::local, "prints the configuration as it would be used",
+    {"config show", cli::Group::local, "print the configuration as it would be used",
      "[FILE] [flags]", show, cli::Reach::local, kShowFlags, kFile},
 };
 

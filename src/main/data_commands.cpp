@@ -111,20 +111,20 @@ int restore(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"sql", cli::Group::local, "asks the history, read only", "QUERY [flags]", sql,
+    {"sql", cli::Group::local, "ask the history, read only", "QUERY [flags]", sql,
      cli::Reach::local, kSqlFlags, kQuery,
      "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
     {"replay",
      cli::Group::local,
-     "decides again over a journal and compares",
+     "decide again over a journal and compare",
      "PATH",
      replay,
      cli::Reach::local,
      {},
      kReplayPath},
-    {"fsck", cli::Group::local, "looks for damage in a data folder", "[flags]", fsck,
+    {"fsck", cli::Group::local, "look for damage in a data folder", "[flags]", fsck,
      cli::Reach::local, kFsckFlags},
-    {"restore", cli::Group::local, "makes a data folder from a backup", "BACKUP [flags]", restore,
+    {"restore", cli::Group::local, "make a data folder from a backup", "BACKUP [flags]", restore,
      cli::Reach::local, kFolderFlags, kRestorePath},
 };
 

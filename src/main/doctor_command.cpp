@@ -93,7 +93,7 @@ int doctor(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"doctor", cli::Group::local, "looks at what a server needs on this machine", "[flags]", doctor,
+    {"doctor", cli::Group::local, "look at what a server needs on this machine", "[flags]", doctor,
      cli::Reach::local, kFlags},
 };
 

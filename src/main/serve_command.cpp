@@ -93,7 +93,7 @@ int shim(const cli::Call& call) { return agent::run_shim(call.args.positional().
 constexpr cli::Command kCommands[] = {
     {"serve",
      cli::Group::local,
-     "runs the server",
+     "run the server",
      "[flags]",
      serve,
      cli::Reach::local,
@@ -105,7 +105,7 @@ constexpr cli::Command kCommands[] = {
      kServeExamples},
     {"shim",
      cli::Group::hidden,
-     "runs one task; started by the agent",
+     "run one task; started by the agent",
      "FOLDER",
      shim,
      cli::Reach::local,

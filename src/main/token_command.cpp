@@ -102,11 +102,11 @@ int revoke(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"token create", cli::Group::local, "makes a token and prints its secret once", "[flags]",
+    {"token create", cli::Group::local, "make a token and print its secret once", "[flags]",
      create, cli::Reach::local, kCreateFlags},
-    {"token list", cli::Group::local, "lists tokens, without their secrets", "[flags]", list,
+    {"token list", cli::Group::local, "list tokens, without their secrets", "[flags]", list,
      cli::Reach::local, kFolderFlags},
-    {"token revoke", cli::Group::local, "makes a token useless at once", "ID [flags]", revoke,
+    {"token revoke", cli::Group::local, "make a token useless at once", "ID [flags]", revoke,
      cli::Reach::local, kFolderFlags, kTokenId},
 };
 

@@ -33,4 +33,12 @@ std::optional<TaskLine> View::find_ended(TaskNo task) const {
   return at->second;
 }
 
+std::vector<TaskLine> View::newest_ended(std::size_t most) const {
+  const std::lock_guard lock(ended_mutex_);
+  std::vector<TaskLine> lines;
+  for (auto at = ended_.rbegin(); at != ended_.rend() && lines.size() < most; ++at)
+    lines.push_back(at->second);
+  return lines;
+}
+
 }  // namespace berth::service

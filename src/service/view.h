@@ -47,6 +47,8 @@ class View {
   void remember_ended(const std::vector<TaskLine>& ended);
   void forget_ended(std::span<const TaskNo> tasks);
   std::optional<TaskLine> find_ended(TaskNo task) const;
+  // The highest numbers first.
+  std::vector<TaskLine> newest_ended(std::size_t most) const;
 
  private:
   mutable std::shared_mutex mutex_;

@@ -72,6 +72,16 @@ v1::SubmitTaskRequest append_line_task(const std::string& id, const std::filesys
 // How often each line stands in the file.
 std::map<std::string, int> count_lines(const std::filesystem::path& file);
 
+// Whether this build has the address sanitizer. Its servers are slow and say at their end what gRPC
+// never frees; the service and the API are tested under it in process.
+constexpr bool sanitized() {
+#ifdef __SANITIZE_ADDRESS__
+  return true;
+#else
+  return false;
+#endif
+}
+
 // Rounds for a fault test: `normal`, or `many` with BERTH_LONG set.
 int rounds(int normal, int many);
 

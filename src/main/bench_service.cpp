@@ -251,8 +251,8 @@ Status put_queue(Stub& stub, const char* name, bool paused) {
   return status.ok() ? Status(Done{}) : Status(Error{status.error_message()});
 }
 
-Status measure(const std::string& address, const ServiceBenchOptions& options,
-               ServiceBenchResult& result) {
+Status measure_submits(const std::string& address, const ServiceBenchOptions& options,
+                       ServiceBenchResult& result) {
   const std::unique_ptr<Stub> stub = connect(address);
   for (const auto& [name, paused] : {std::pair{"idle", true}, {"busy", false}, {"paced", false}})
     if (Status put = put_queue(*stub, name, paused); !put) return put;
@@ -262,12 +262,17 @@ Status measure(const std::string& address, const ServiceBenchOptions& options,
     return done;
   }
   options.progress("streamed submits");
-  auto begin = Clock::now();
+  const auto begin = Clock::now();
   if (Status done = stream_all(address, "idle", options.stream_tasks, options); !done) return done;
   result.submit_stream_per_s = static_cast<double>(options.stream_tasks) / seconds_since(begin);
+  return Done{};
+}
 
+Status measure_work(const std::string& address, const ServiceBenchOptions& options,
+                    ServiceBenchResult& result) {
+  const std::unique_ptr<Stub> stub = connect(address);
   options.progress("end to end");
-  begin = Clock::now();
+  const auto begin = Clock::now();
   if (Status done = stream_all(address, "busy", options.end_to_end_tasks, options); !done) {
     return done;
   }
@@ -275,9 +280,26 @@ Status measure(const std::string& address, const ServiceBenchOptions& options,
     return done;
   }
   result.end_to_end_per_s = static_cast<double>(options.end_to_end_tasks) / seconds_since(begin);
-
   options.progress("dispatch at a pace");
   return pace(address, options, result);
+}
+
+// A server, a restart in the middle, and all that is measured.
+Status measure(const std::vector<std::string>& arguments, const ServiceBenchOptions& options,
+               ServiceBenchResult& result) {
+  const std::vector<std::string> environment = {"BERTH_TIME_SCALE=0"};
+  auto server = ServerChild::start(arguments, environment);
+  if (!server) return server.error();
+  if (Status done = measure_submits((*server)->grpc_address(), options, result); !done) return done;
+
+  options.progress("restart");
+  server->reset();
+  const auto begin = Clock::now();
+  server = ServerChild::start(arguments, environment);
+  if (!server) return server.error();
+  result.restart_s = seconds_since(begin);
+  result.restart_live_tasks = options.unary_tasks + options.stream_tasks;
+  return measure_work((*server)->grpc_address(), options, result);
 }
 
 }  // namespace
@@ -292,11 +314,8 @@ Result<ServiceBenchResult> bench_service(const ServiceBenchOptions& options) {
         "gpus.source=simulated"}) {
     arguments.insert(arguments.end(), {"--set", setting});
   }
-  auto server = ServerChild::start(std::move(arguments), {"BERTH_TIME_SCALE=0"});
-  if (!server) return server.error();
   ServiceBenchResult result;
-  const Status measured = measure((*server)->grpc_address(), options, result);
-  server->reset();
+  const Status measured = measure(arguments, options, result);
   std::error_code ignored;
   std::filesystem::remove_all(options.folder, ignored);
   if (!measured) return measured.error();

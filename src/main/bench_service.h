@@ -15,7 +15,7 @@ struct ServiceBenchOptions {
   std::filesystem::path folder;  // made and removed; on the disk to be measured
   int outstanding = 256;         // unary calls under way
   std::uint64_t unary_tasks = 60'000;
-  std::uint64_t stream_tasks = 600'000;
+  std::uint64_t stream_tasks = 940'000;
   int streams = 2;
   int per_message = 256;
   std::uint64_t end_to_end_tasks = 300'000;
@@ -33,6 +33,8 @@ struct ServiceBenchResult {
   double submit_unary_per_s = 0.0;
   double submit_stream_per_s = 0.0;
   double end_to_end_per_s = 0.0;
+  double restart_s = 0.0;  // from the start of the process until it serves, after an orderly stop
+  std::uint64_t restart_live_tasks = 0;
   Percentiles submit_ms;
   Percentiles dispatch_ms;
   double paced_per_s = 0.0;  // what the pace really was

@@ -102,8 +102,8 @@ int revoke(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"token create", cli::Group::local, "make a token and print its secret once", "[flags]",
-     create, cli::Reach::local, kCreateFlags},
+    {"token create", cli::Group::local, "make a token and print its secret once", "[flags]", create,
+     cli::Reach::local, kCreateFlags},
     {"token list", cli::Group::local, "list tokens, without their secrets", "[flags]", list,
      cli::Reach::local, kFolderFlags},
     {"token revoke", cli::Group::local, "make a token useless at once", "ID [flags]", revoke,

@@ -70,11 +70,11 @@ TEST(Replay, ALongMixedJournalGivesTheSameHash) {
   support::TempFolder folder;
   std::uint64_t events = 0;
   {
-    ServerProcess server({folder.path() / "data",
-                          {"--set", "tenant_defaults.max_queue_size=1000000", "--set",
-                           "tenant_defaults.token_bucket_size=1000000", "--set",
-                           "store.segment_size=\"4MiB\""},
-                          {{"BERTH_TIME_SCALE", "0"}}});
+    ServerProcess server(
+        {folder.path() / "data",
+         {"--set", "tenant_defaults.max_queue_size=1000000", "--set",
+          "tenant_defaults.token_bucket_size=1000000", "--set", "store.segment_size=\"4MiB\""},
+         {{"BERTH_TIME_SCALE", "0"}}});
     ASSERT_TRUE(server.serves()) << server.error();
     client::Client client = server.client(std::chrono::seconds(60));
     const char* queues[] = {"llm", "embedding", "diffusion"};

@@ -276,7 +276,10 @@ void Service::Parts::keep() {
       group = std::move(handed);
       store_busy = true;
     }
-    if (options.answer_before_sync) release.answer(*group);
+    if (options.answer_before_sync) {
+      release.answer(*group);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the answers are out
+    }
     release.run(*group, make_durable(*group));
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);

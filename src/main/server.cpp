@@ -97,15 +97,29 @@ Status Server::start_agent() {
   options.default_run_limit = config.tasks.run_limit.value_or(Duration{0});
   options.time_scale = trials_.time_scale;
 
-  session_ = service_->open_session(
-      [this](v1::ServerMessage&& message) { agent_->receive(std::move(message)); });
+  session_ =
+      service_->open_session([this](v1::ServerMessage&& message) { to_agent(std::move(message)); });
   service_->start();
   Result<std::unique_ptr<agent::Agent>> started = agent::Agent::start(
       std::move(options),
       [this](v1::AgentMessage&& message) { service_->agent_said(session_, std::move(message)); });
   if (!started) return started.error();
+  const std::lock_guard lock(agent_mutex_);
   agent_ = std::move(*started);
+  for (v1::ServerMessage& message : early_)
+    agent_->receive(std::move(message));
+  early_.clear();
   return Done{};
+}
+
+// The agent says hello while it is being started, and may be welcomed before that has returned.
+void Server::to_agent(v1::ServerMessage&& message) {
+  const std::lock_guard lock(agent_mutex_);
+  if (agent_) {
+    agent_->receive(std::move(message));
+  } else {
+    early_.push_back(std::move(message));
+  }
 }
 
 // Work that comes before its GPUs are known would be refused as too large for any of them.

@@ -46,6 +46,7 @@ class Server {
   Status start_agent();
   Status start_api();
   void wait_for_agent() const;
+  void to_agent(v1::ServerMessage&& message);
   v1::GetConfigResponse config_response() const;
 
   mutable std::mutex config_mutex_;
@@ -55,6 +56,8 @@ class Server {
   std::vector<agent::GpuDescription> gpus_;
   std::unique_ptr<service::Service> service_;
   std::uint64_t session_ = 0;
+  std::mutex agent_mutex_;
+  std::vector<v1::ServerMessage> early_;  // answers to an agent that is still being started
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<api::ApiServer> api_;
   bool stopped_ = false;

@@ -222,8 +222,9 @@ void Server::stop() {
     api_->not_serving();
     api_->stop(seconds(5));
   }
-  if (agent_) agent_->stop();
+  // The service first: what it grants on its last groups still reaches the agent.
   if (service_) service_->stop();
+  if (agent_) agent_->stop();
 }
 
 }  // namespace berth::main

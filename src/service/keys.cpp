@@ -39,7 +39,9 @@ void Keys::take(const TaskCard& card) {
 void Keys::end(TaskNo task, Time forget_at) {
   const auto [first, last] = live_.equal_range(task.value);
   for (auto at = first; at != last; ++at) {
-    known_[at->second].forget_at = forget_at;
+    const auto known = known_.find(at->second);
+    if (known == known_.end() || known->second.task != task) continue;
+    known->second.forget_at = forget_at;
     ended_.push_back({forget_at, at->second});
   }
   live_.erase(first, last);

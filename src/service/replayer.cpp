@@ -109,6 +109,7 @@ Status Replayer::apply(store::GroupAt where, const journal::Group& group) {
         at_.engine.apply(cursor.event());
         at_.names.apply(cursor.event());
         board_.apply(cursor.event(), ordinal(), changes_);
+        at_.keys.forget(at_.now);
         break;
       case journal::GroupCursor::Kind::action:
         apply_action(cursor.action(), cursor.encoded());

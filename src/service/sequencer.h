@@ -116,7 +116,8 @@ class Sequencer {
   // Reports (sequencer_reports.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);
   void put_gpus(const v1::Hello& hello, Time now);
-  void reconcile_leases(const v1::Hello& hello, NodeId node, Time now, v1::Welcome& welcome);
+  std::vector<v1::ServerMessage> reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
+                                                  v1::Welcome& welcome);
   void reconcile_models(const v1::Hello& hello, NodeId node, Time now);
   void take_report(std::uint64_t session, v1::Report& report, Time now);
   void apply_report(v1::Report& report, Time now);

@@ -74,12 +74,15 @@ void Sequencer::greet(std::uint64_t session, const v1::Hello& hello, Time now) {
   sessions_[session] = {hello.node(), hello.incarnation(), 0};
   put_gpus(hello, now);
   const NodeId node = names_.node(hello.node());
+  std::vector<v1::ServerMessage> stops;
   if (node) {
-    reconcile_leases(hello, node, now, welcome);
+    stops = reconcile_leases(hello, node, now, welcome);
     reconcile_models(hello, node, now);
   }
   greeted_.insert(hello.node());
   send(session, std::move(answer));
+  for (v1::ServerMessage& stop : stops)
+    send(session, std::move(stop));
 }
 
 void Sequencer::put_gpus(const v1::Hello& hello, Time now) {
@@ -109,8 +112,9 @@ void Sequencer::put_gpus(const v1::Hello& hello, Time now) {
   }
 }
 
-void Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
-                                 v1::Welcome& welcome) {
+// Returns the stops that the agent may have missed: of tasks that run there and have ended here.
+std::vector<v1::ServerMessage> Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node,
+                                                           Time now, v1::Welcome& welcome) {
   std::map<LeaseId, const v1::HeldLease*> held;
   for (const v1::HeldLease& lease : hello.leases())
     held[LeaseId{lease.lease()}] = &lease;
@@ -118,6 +122,7 @@ void Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
   const core::State& state = engine_.state();
   std::vector<core::LeaseEnded> lost;
   std::vector<core::TaskEnded> never_started;
+  std::vector<v1::ServerMessage> stops;
   for (const core::Lease& lease : state.leases) {
     if (!lease.id || lease.gpus.empty()) continue;
     if (state.gpu(lease.gpus.front()).spec.node != node) continue;
@@ -126,6 +131,15 @@ void Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
       welcome.add_adopt(lease.id.value);
       for (const std::uint64_t task : known->second->not_started()) {
         never_started.push_back({lease.id, {TaskNo{task}, false, core::Failure::infrastructure}});
+      }
+      for (const std::uint64_t task : known->second->running()) {
+        const auto is_live = [&](const core::LeaseTask& t) {
+          return t.task.value == task && t.live;
+        };
+        if (std::ranges::any_of(lease.tasks, is_live)) continue;
+        v1::StopTask& stop = *stops.emplace_back().mutable_stop();
+        stop.set_lease(lease.id.value);
+        stop.set_task_no(task);
       }
       held.erase(known);
     } else if (!unsent_leases_.contains(lease.id)) {
@@ -143,6 +157,7 @@ void Sequencer::reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
   for (core::LeaseEnded& ended : lost)
     step(std::move(ended), now);
   unsent_leases_.clear();
+  return stops;
 }
 
 // What the agent does not hold has left the GPU; a load that was under way has failed.

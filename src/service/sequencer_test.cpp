@@ -184,6 +184,17 @@ TEST_F(Sequencing, AnAgentThatComesBackKeepsWhatItRuns) {
   EXPECT_EQ(desk_.agent.leases[2].tasks(0).task_no(), lost.task.value);
 }
 
+TEST_F(Sequencing, AStopThatTheAgentMissedIsSaidAgain) {
+  desk_.agent.finishes_at_once = false;
+  const SubmitOutcome task = desk_.submit(new_task("a"));
+  desk_.control(CancelTasks{{task.task}});
+  desk_.agent.stops.clear();
+  desk_.agent.hello(2, 40'000, {desk_.agent.leases.at(0).id()});
+  desk_.turn();
+  ASSERT_EQ(desk_.agent.stops.size(), 1U);
+  EXPECT_EQ(desk_.agent.stops[0].task_no(), task.task.value);
+}
+
 TEST_F(Sequencing, AReportThatComesTwiceChangesNothing) {
   desk_.agent.finishes_at_once = false;
   desk_.submit(new_task("a"));

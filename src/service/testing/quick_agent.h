@@ -38,8 +38,15 @@ class QuickAgent {
       gpu.set_vram_mb(vram_mb);
       gpu.set_simulated(true);
     }
-    for (const std::uint64_t lease : held)
-      hello.add_leases()->set_lease(lease);
+    for (const std::uint64_t lease : held) {
+      v1::HeldLease& known = *hello.add_leases();
+      known.set_lease(lease);
+      for (const v1::Lease& had : leases) {
+        if (had.id() != lease) continue;
+        for (const v1::LeasedTask& task : had.tasks())
+          known.add_running(task.task_no());
+      }
+    }
     say_(std::move(message));
   }
 

@@ -55,7 +55,10 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   const TaskNo first = engine_.next_task_no();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto no = resolve_names(tasks[i], now)) return fail_all(*no);
-    if (!tasks[i].card->id.empty()) siblings[tasks[i].card->id] = TaskNo{first.value + i};
+    const std::string& id = tasks[i].card->id;
+    if (!id.empty() && !siblings.emplace(id, TaskNo{first.value + i}).second) {
+      return fail_all(outcome(SubmitOutcome::Kind::conflict, id));
+    }
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     auto known = known_before(tasks[i], now);

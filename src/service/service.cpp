@@ -148,6 +148,11 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   auto history_reader = store::HistoryReader::open(store::history_path(options.data));
   if (!history_reader) return history_reader.error();
 
+  // Engine time goes on where it ended, even if the wall clock was set back meanwhile.
+  const Duration behind = recovered->replayer.position().now - options.clock();
+  if (behind.ns > 0) {
+    options.clock = [clock = std::move(options.clock), behind] { return clock() + behind; };
+  }
   auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*recovered),
                                        std::move(*journal), std::move(*history_writer),
                                        std::move(*history_reader));

@@ -72,6 +72,9 @@ Status Snapshotter::make(std::uint64_t next_seq) {
       });
   if (!scan) return scan.error();
   if (!applied) return applied;
+  if (replayer.next_seq() < next_seq) {
+    return Error{"the journal can be read only up to event " + std::to_string(replayer.next_seq())};
+  }
   const std::vector<std::byte> bytes = replayer.snapshot();
   Status written =
       store::write_snapshot(store::snapshot_folder(options_.data), replayer.next_seq(), bytes);

@@ -26,8 +26,9 @@ class ServerStream {
   }
   ServerStream(const ServerStream&) = delete;
   ServerStream& operator=(const ServerStream&) = delete;
-  // gRPC may still write into the message until the waiter is gone.
-  ~ServerStream() { waiter_.reset(); }
+  // gRPC may write into the message until the queue is drained; the reader lives in the call, so it
+  // must go before the context does.
+  ~ServerStream() { waiter_->drain(); }
 
   // Waits for the next message, for so long at most; after `timed_out` ask again.
   Next next(Clock::time_point until = Clock::time_point::max()) {

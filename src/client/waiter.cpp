@@ -2,12 +2,16 @@
 #include "client/waiter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::client {
 
 constexpr std::chrono::milliseconds kGlance{20};  // between two looks at `stop`
 
-Waiter::~Waiter() {
+Waiter::~Waiter() { drain(); }
+
+void Waiter::drain() {
+  if (std::exchange(drained_, true)) return;
   context_.TryCancel();
   queue_.Shutdown();
   void* tag = nullptr;

@@ -20,6 +20,8 @@ class Waiter {
  public:
   explicit Waiter(Stop stop) : stop_(std::move(stop)) {}
   ~Waiter();
+  // Gives up the call and waits until gRPC has let go of everything. Nothing may be asked after it.
+  void drain();
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
@@ -34,6 +36,7 @@ class Waiter {
   Stop stop_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
+  bool drained_ = false;
   bool cancelled_ = false;
 };
 

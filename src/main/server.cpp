@@ -50,6 +50,11 @@ std::map<std::string, std::string> executors_of(const ServerConfig& config) {
   return executors;
 }
 
+// The address with the port that was really taken.
+std::string with_port(const std::string& address, int port) {
+  return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+}
+
 std::chrono::milliseconds milliseconds_of(Duration time) {
   return std::chrono::milliseconds(time.ns / 1'000'000);
 }
@@ -65,8 +70,9 @@ Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
                                               config::ConfigSources sources, ServerTrials trials) {
   // Better no server than one that does not ask for the certificates it was told to ask for.
   if (!config.config.server.tls_client_ca.empty()) {
-    return Error{"server.tls_client_ca: client certificates are not checked yet; remove the key, "
-                 "and use authentication = true with tokens"};
+    return Error{
+        "server.tls_client_ca: client certificates are not checked yet; remove the key, "
+        "and use authentication = true with tokens"};
   }
   std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
   if (Status opened = server->open_service(); !opened) return opened.error();
@@ -208,8 +214,10 @@ v1::GetConfigResponse Server::config_response() const {
 std::string Server::greeting() const {
   const bool simulated = !gpus_.empty() && gpus_.front().simulated;
   std::string text = "Berth " + std::string(cli::version()) + " serves\n";
-  text += "  gRPC  127.0.0.1:" + std::to_string(grpc_port()) + "\n";
-  text += "  HTTP  http://127.0.0.1:" + std::to_string(http_port()) + "\n";
+  const config::ServerSection& server = config_.config.server;
+  text += "  gRPC  " + with_port(server.grpc_address, grpc_port()) + "\n";
+  text += std::string("  HTTP  ") + (server.uses_tls() ? "https://" : "http://") +
+          with_port(server.http_address, http_port()) + "\n";
   text += "  data  " + config_.config.server.data + "\n";
   text += "  GPUs  ";
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
@@ -217,7 +225,10 @@ std::string Server::greeting() const {
     text += (i == 0 ? "" : ", ") + gpu.name + " (" + gpu.kind + ", " +
             std::to_string(gpu.vram_mb / 1024) + " GB)";
   }
-  text += simulated ? ", all simulated: no nvidia-smi was found\n" : "\n";
+  const bool asked_for = config_.config.gpus.source == config::GpuSource::simulated;
+  text += !simulated  ? "\n"
+          : asked_for ? ", all simulated, as configured\n"
+                      : ", all simulated: no nvidia-smi was found\n";
   return text;
 }
 

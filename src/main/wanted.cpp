@@ -40,6 +40,11 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
   using config::ChangeKind;
   std::vector<service::Control> controls;
   if (changes.policy) controls.emplace_back(service::DefinePolicy{*changes.policy});
+  if (changes.tenant_defaults) {
+    const config::Tenant& tenant = changes.tenant_defaults->tenant;
+    controls.emplace_back(service::DefineTenantDefaults{tenant.spec, tenant.tier,
+                                                        changes.tenant_defaults->max_tenants});
+  }
   for (const auto& model : changes.models) {
     if (model.kind != ChangeKind::removed) {
       controls.emplace_back(service::DefineModel{model.name, model.spec});

@@ -103,6 +103,12 @@ struct DefineModel {
   std::string name;
   core::ModelSpec spec;
 };
+// What a tenant gets that is made on its first submit.
+struct DefineTenantDefaults {
+  core::TenantSpec spec;
+  std::uint8_t tier = 0;
+  std::size_t max_tenants = 10'000;
+};
 struct DefinePolicy {
   core::PolicySpec spec;
 };
@@ -111,9 +117,10 @@ struct ExplainTask {
   TaskNo task;
 };
 
-using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
-                             SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant,
-                             DefineQueue, DefineModel, DefinePolicy, ExplainTask>;
+using Control =
+    std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
+                 SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant, DefineQueue,
+                 DefineModel, DefineTenantDefaults, DefinePolicy, ExplainTask>;
 
 struct ControlOutcome {
   enum class Kind : std::uint8_t { done, unknown_name, refused };

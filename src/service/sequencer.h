@@ -125,7 +125,7 @@ class Sequencer {
   void note_result(LeaseId lease, v1::TaskOutcome& outcome);
   void send(std::uint64_t session, v1::ServerMessage&& message);
 
-  const SequencerOptions options_;
+  SequencerOptions options_;
   core::Engine engine_;
   Names names_;
   Keys keys_;

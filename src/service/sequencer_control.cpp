@@ -68,6 +68,11 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
         } else if constexpr (std::is_same_v<C, DefinePolicy>) {
           if (c.spec != names_.policy()) step(core::SetPolicy{c.spec}, now);
           return {};
+        } else if constexpr (std::is_same_v<C, DefineTenantDefaults>) {
+          options_.tenant_defaults = c.spec;
+          options_.tenant_default_tier = c.tier;
+          options_.max_tenants = c.max_tenants;
+          return {};
         } else if constexpr (std::is_same_v<C, ExplainTask>) {
           ControlOutcome outcome;
           outcome.explanation = engine_.explain(c.task);

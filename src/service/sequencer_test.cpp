@@ -86,6 +86,22 @@ TEST_F(Sequencing, AnUnknownTenantIsMadeAndAnUnknownQueueRefused) {
   EXPECT_EQ(refused.what, "lmm");
 }
 
+TEST_F(Sequencing, TheDefaultsOfNewTenantsCanChange) {
+  desk_.submit(new_task("a"));
+  desk_.control(DefineTenantDefaults{{.weight = Milli{3000}}, 2, 2});
+  NewTask task = new_task("b");
+  task.tenant = "bob";
+  EXPECT_EQ(desk_.submit(std::move(task)).kind, Kind::accepted);
+  const std::vector<TenantEntry>& tenants = desk_.sequencer.names().tenants();
+  ASSERT_EQ(tenants.size(), 2U);
+  EXPECT_EQ(tenants[0].spec.weight, Milli{1000});
+  EXPECT_EQ(tenants[1].spec.weight, Milli{3000});
+  EXPECT_EQ(tenants[1].tier, 2);
+  NewTask third = new_task("c");
+  third.tenant = "carol";
+  EXPECT_EQ(desk_.submit(std::move(third)).kind, Kind::too_many_tenants);
+}
+
 TEST_F(Sequencing, ARefusedTaskLeavesNothingBehind) {
   NewTask large = new_task("a");
   large.spec.vram = Mib{1'000'000};

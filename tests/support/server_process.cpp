@@ -22,17 +22,6 @@ int port_behind(const std::string& text, const std::string& mark) {
 
 }  // namespace
 
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "berth-test-XXXXXX").string();
-  ASSERT(::mkdtemp(name.data()) != nullptr);
-  path_ = name;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 ServerProcess::ServerProcess(const Options& options) {
   std::vector<std::string> arguments = {
       BERTH_BINARY, "serve",       "--data", options.data.string(),

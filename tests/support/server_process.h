@@ -10,20 +10,11 @@
 #include <vector>
 
 #include "client/client.h"
+#include "store/testing/temp_folder.h"
 
 namespace berth::support {
 
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using store::testing::TempFolder;
 
 class ServerProcess {
  public:

@@ -143,11 +143,13 @@ Status stream_all(const std::string& address, const char* queue, std::uint64_t t
                   const ServiceBenchOptions& options) {
   std::vector<std::thread> threads;
   std::vector<std::string> errors(static_cast<std::size_t>(options.streams));
+  std::uint64_t left = tasks;
   for (int i = 0; i < options.streams; ++i) {
-    threads.emplace_back([&, i] {
+    const std::uint64_t part = left / static_cast<std::uint64_t>(options.streams - i);
+    left -= part;
+    threads.emplace_back([&, i, part] {
       const std::unique_ptr<Stub> stub = connect(address);
-      const Status done = stream_submits(
-          *stub, queue, tasks / static_cast<std::uint64_t>(options.streams), options.per_message);
+      const Status done = stream_submits(*stub, queue, part, options.per_message);
       if (!done) errors[static_cast<std::size_t>(i)] = done.error().message;
     });
   }

@@ -15,7 +15,41 @@ constexpr std::size_t kTableCrcAt = 56;
 constexpr std::size_t kHeaderCrcAt = 60;
 constexpr std::size_t kEntrySize = 24;
 
+struct Header {
+  SnapshotInfo info;
+  std::uint32_t sections = 0;
+  std::uint64_t table_at = 0;
+  std::uint32_t table_crc = 0;
+};
+
+// Nothing of it is of use before `in` is found ok.
+Header read_header(Reader& in, ByteView bytes) {
+  Header header;
+  if (in.u32() != kSnapshotMagic) in.fail_at(0, "a snapshot");
+  header.info.version = in.u32();
+  header.info.behaviour = in.u32();
+  header.sections = in.u32();
+  header.info.seq = in.u64();
+  header.info.epoch = in.u64();
+  header.info.hash.hash = in.u64();
+  header.info.hash.count = in.u64();
+  header.table_at = in.u64();
+  header.table_crc = in.u32();
+  const std::uint32_t crc = in.u32();
+  if (in.ok() && crc != crc32c(bytes.first(kHeaderCrcAt))) {
+    in.fail_at(kHeaderCrcAt, "the checksum of the header");
+  }
+  return header;
+}
+
 }  // namespace
+
+std::optional<SnapshotInfo> read_snapshot_info(ByteView bytes) {
+  Reader in(bytes);
+  const Header header = read_header(in, bytes);
+  if (!in.ok()) return std::nullopt;
+  return header.info;
+}
 
 SnapshotWriter::SnapshotWriter(const SnapshotInfo& info) : info_(info) {
   std::memset(out_.claim(kSnapshotHeaderSize), 0, kSnapshotHeaderSize);
@@ -73,32 +107,20 @@ std::optional<SnapshotReader> SnapshotReader::open(ByteView bytes, DecodeError* 
 }
 
 void SnapshotReader::read(Reader& in, ByteView bytes) {
-  if (in.u32() != kSnapshotMagic) in.fail_at(0, "a snapshot");
-  info_.version = in.u32();
-  info_.behaviour = in.u32();
-  const std::uint32_t sections = in.u32();
-  info_.seq = in.u64();
-  info_.epoch = in.u64();
-  info_.hash.hash = in.u64();
-  info_.hash.count = in.u64();
-  const std::uint64_t table_at = in.u64();
-  const std::uint32_t table_crc = in.u32();
-  const std::uint32_t header_crc = in.u32();
+  const Header header = read_header(in, bytes);
   if (!in.ok()) return;
-
-  // Nothing of the header is used before its checksum, nothing of the table before its own.
-  if (header_crc != crc32c(bytes.first(kHeaderCrcAt))) {
-    return in.fail_at(kHeaderCrcAt, "the checksum of the header");
-  }
+  // Nothing of the table is used before its checksum.
+  const std::uint64_t table_at = header.table_at;
   if (table_at < kSnapshotHeaderSize || table_at > bytes.size() ||
-      (bytes.size() - table_at) / kEntrySize != sections ||
+      (bytes.size() - table_at) / kEntrySize != header.sections ||
       (bytes.size() - table_at) % kEntrySize != 0) {
     return in.fail_at(bytes.size(), "the end of the snapshot where its header says");
   }
-  if (table_crc != crc32c(bytes.subspan(table_at))) {
+  if (header.table_crc != crc32c(bytes.subspan(table_at))) {
     return in.fail_at(kTableCrcAt, "the checksum of the table");
   }
-  read_table(in, bytes, sections, table_at);
+  info_ = header.info;
+  read_table(in, bytes, header.sections, table_at);
 }
 
 void SnapshotReader::read_table(Reader& in, ByteView bytes, std::uint32_t sections,

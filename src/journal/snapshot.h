@@ -59,6 +59,9 @@ class SnapshotWriter {
   bool open_ = false;
 };
 
+// What the header says. Nullopt: these bytes do not begin with a whole one.
+std::optional<SnapshotInfo> read_snapshot_info(ByteView bytes);
+
 class SnapshotReader {
  public:
   // Checks everything at once. Nullopt: `error` says where and what. `bytes` must outlive it.

@@ -28,6 +28,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.submit_ring = config.limits.submit_ring;
   options.remember_ids = config.ids.remember;
   options.result_ttl = config.store.result_ttl;
+  options.history_retention = config.store.history_retention;
   options.max_tenants = config.tenant_defaults.max_tenants;
   options.tenant_defaults = config.tenant_defaults.tenant.spec;
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;

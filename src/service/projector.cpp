@@ -94,6 +94,16 @@ store::EndedTask ended_task(const TaskLine& line, const Board& board, std::strin
   return task;
 }
 
+std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read) {
+  std::vector<std::string> specs;
+  specs.reserve(lines.size());
+  for (const TaskLine& line : lines) {
+    Result<std::string> spec = read(*line.card);
+    specs.push_back(spec ? std::move(*spec) : std::string());
+  }
+  return specs;
+}
+
 Projector::Projector(ProjectorOptions options, std::unique_ptr<store::HistoryWriter> writer,
                      View& view)
     : options_(std::move(options)),
@@ -131,64 +141,76 @@ void Projector::add(std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
 
 void Projector::run() {
   using namespace std::chrono_literals;
+  std::vector<TaskLine> lines;  // those at hand
   std::unique_lock lock(mutex_);
   while (true) {
     // The pause lets rows gather: a transaction costs as much for one as for a thousand.
-    news_.wait_for(lock, 1s, [&] { return stopping_ || !queue_.empty(); });
+    news_.wait_for(lock, 1s, [&] { return stopping_ || (!failing_ && !queue_.empty()); });
     if (!stopping_ && queue_.size() < kMostPerWrite)
       news_.wait_for(lock, 20ms, [&] { return stopping_; });
-    std::vector<TaskLine> lines = std::exchange(queue_, {});
-    const std::uint64_t upto = queued_upto_;
+    if (lines.empty()) lines = std::exchange(queue_, {});
+    const bool all = queue_.empty();
+    const std::uint64_t upto = all ? queued_upto_ : writer_->projected();
     const bool last = stopping_;
     lock.unlock();
     room_.notify_all();
-    for (std::size_t i = 0; i < lines.size(); i += kMostPerWrite) {
-      const std::size_t count = std::min(kMostPerWrite, lines.size() - i);
-      const bool all = i + count == lines.size();
-      write({lines.data() + i, count}, all ? upto : writer_->projected());
-    }
-    tidy(upto, lines.empty());
+    const std::size_t written = write(lines, upto);
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(written));
+    lag_ -= written;
+    if (!failing_) tidy();
     lock.lock();
-    if (last && queue_.empty()) return;
+    if (last && (failing_ || (lines.empty() && queue_.empty()))) return;
   }
 }
 
-// The history can be made again from the journal, so an error is told and the rows stay in memory
-// no longer than the process.
-void Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
-  std::vector<std::string> specs;
-  for (const TaskLine& line : lines) {
-    Result<std::string> spec = options_.read_spec(*line.card);
-    specs.push_back(spec ? std::move(*spec) : std::string());
-  }
+std::size_t Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
+  std::size_t done = 0;
+  do {
+    const std::size_t count = std::min(kMostPerWrite, lines.size() - done);
+    const bool all = done + count == lines.size();
+    if (count == 0 && writer_->projected() >= upto) break;
+    const Status written = write_some(lines.subspan(done, count), all ? upto : 0);
+    if (!written) {
+      ++failures_;
+      if (!std::exchange(failing_, true)) {
+        options_.log("the history cannot be written: " + written.error().message +
+                     "; ended tasks stay in memory until it can");
+      }
+      return done;
+    }
+    failing_ = false;
+    done += count;
+  } while (done < lines.size());
+  return done;
+}
+
+Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto) {
+  std::vector<std::string> specs = read_specs(lines, options_.read_spec);
   std::vector<store::EndedTask> rows;
   rows.reserve(lines.size());
-  view_.read([&](const Board& board) {
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      rows.push_back(ended_task(lines[i], board, std::move(specs[i]), options_.result_ttl));
-  });
-  const Status written = writer_->add(rows, upto);
-  if (!written) {
-    if (!std::exchange(failing_, true)) {
-      options_.log("the history cannot be written: " + written.error().message +
-                   "; it is made again from the journal at the next start");
-    }
-  } else {
-    failing_ = false;
-    std::vector<TaskNo> done;
-    for (const TaskLine& line : lines)
-      done.push_back(line.card->task);
-    view_.forget_ended(done);
+  while (rows.size() < lines.size()) {
+    view_.read([&](const Board& board) {
+      const std::size_t end = std::min(lines.size(), rows.size() + kMostPerLock);
+      for (std::size_t i = rows.size(); i < end; ++i)
+        rows.push_back(ended_task(lines[i], board, std::move(specs[i]), options_.result_ttl));
+    });
   }
-  lag_ -= lines.size();
+  if (Status written = writer_->add(rows, upto); !written) return written;
+  std::vector<TaskNo> done;
+  for (const TaskLine& line : lines)
+    done.push_back(line.card->task);
+  view_.forget_ended(done);
+  return Done{};
 }
 
-void Projector::tidy(std::uint64_t upto, bool idle) {
-  if (failing_) return;
-  if (idle && writer_->projected() < upto) (void)writer_->add({}, upto);
+void Projector::tidy() {
   const std::int64_t now = options_.clock().ns;
   if (Result<std::size_t> pruned = writer_->prune(now); !pruned)
     options_.log(pruned.error().message);
+  if (options_.retention.ns > 0) {
+    Result<std::size_t> removed = writer_->remove_ended(now - options_.retention.ns);
+    if (!removed) options_.log(removed.error().message);
+  }
   if (Result<bool> done = writer_->checkpoint(); !done) options_.log(done.error().message);
   projected_ = writer_->durable_projected();
 }

@@ -1,5 +1,8 @@
 // Projector: ended tasks into the history, on a thread of its own. It may lag; the journal is the
 // truth, and what is missing after a crash is projected again.
+//
+// What cannot be written (a full disk) stays in memory and is tried again. When far too many wait,
+// the release waits too: no ended task is ever dropped.
 #pragma once
 
 #include <atomic>
@@ -19,13 +22,18 @@
 
 namespace berth::service {
 
-// What a line and its names are in the history.
+// How an ended task looks in the history.
 store::EndedTask ended_task(const TaskLine& line, const Board& board, std::string spec,
                             Duration default_ttl);
 
+using ReadSpec = std::function<Result<std::string>(const TaskCard&)>;
+// Of each task; empty where it cannot be read.
+std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read);
+
 struct ProjectorOptions {
   Duration result_ttl{0};
-  std::function<Result<std::string>(const TaskCard&)> read_spec;
+  Duration retention{0};
+  ReadSpec read_spec;
   std::function<Time()> clock;
   std::function<void(const std::string&)> log;
 };
@@ -36,22 +44,27 @@ class Projector {
   ~Projector();
 
   void start();
-  // Writes what is left, then ends.
+  // Tries once more to write what is left, then ends.
   void stop();
 
   // Every task that ended up to this ordinal has been added. Waits when far too many are queued.
   void add(std::vector<TaskLine>&& ended, std::uint64_t ordinal);
 
   std::uint64_t lag() const { return lag_.load(std::memory_order_relaxed); }
+  std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
   std::uint64_t projected() const { return projected_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::size_t kMostQueued = 500'000;
   static constexpr std::size_t kMostPerWrite = 4'096;
+  static constexpr std::size_t kMostPerLock = 128;  // the release waits meanwhile
 
   void run();
-  void write(std::span<TaskLine> lines, std::uint64_t upto);
-  void tidy(std::uint64_t upto, bool idle);
+  // How many of them are in the history now: all, or those before the first that could not be
+  // written. All of them: the history is complete up to `upto`.
+  std::size_t write(std::span<TaskLine> lines, std::uint64_t upto);
+  Status write_some(std::span<TaskLine> lines, std::uint64_t upto);
+  void tidy();
 
   const ProjectorOptions options_;
   std::unique_ptr<store::HistoryWriter> writer_;
@@ -64,6 +77,7 @@ class Projector {
   bool stopping_ = false;
   bool failing_ = false;
   std::atomic<std::uint64_t> lag_{0};
+  std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> projected_{0};
   std::thread thread_;
 };

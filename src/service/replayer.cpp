@@ -1,13 +1,16 @@
 // See replayer.h.
 #include "service/replayer.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "journal/snapshot.h"
 #include "journal/state_snapshot.h"
 #include "service/board_codec.h"
 #include "store/layout.h"
+#include "store/segment_list.h"
 #include "store/snapshots.h"
 
 namespace berth::service {
@@ -154,18 +157,47 @@ void Replayer::apply_action(const core::Action& action, journal::ByteView encode
   board_.apply(action, {decided_at_, ordinal()}, waits, changes_);
 }
 
+namespace {
+
+// The snapshots to try, the best first: the newest that the history has caught up with (or that is
+// damaged, so that it is told), older ones; then, when the journal has lost its beginning, newer
+// ones.
+std::vector<store::SnapshotFile> candidates(std::vector<store::SnapshotFile> newest_first,
+                                            std::uint64_t projected, bool journal_is_whole) {
+  const auto old_enough =
+      std::find_if(newest_first.begin(), newest_first.end(), [&](const store::SnapshotFile& file) {
+        return !file.messages || *file.messages <= projected;
+      });
+  std::vector<store::SnapshotFile> order(old_enough, newest_first.end());
+  if (!journal_is_whole) {
+    order.insert(order.end(), std::make_reverse_iterator(old_enough), newest_first.rend());
+  }
+  return order;
+}
+
+}  // namespace
+
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
-                          const std::function<void(std::vector<TaskLine>&&)>& on_ended) {
+                          std::uint64_t projected, const OnEnded& on_ended) {
   Recovered found{Replayer(remember_ids), {}, 0, {}};
   auto snapshots = store::list_snapshots(store::snapshot_folder(data));
   if (!snapshots) return snapshots.error();
-  for (auto at = snapshots->begin(); at != snapshots->end(); ++at) {
-    const auto bytes = store::read_snapshot(at->path);
+  const auto segments = store::segment_headers(store::journal_folder(data));
+  if (!segments) return segments.error();
+  const bool whole = !segments->empty() && segments->front().first_seq == 0;
+  for (const store::SnapshotFile& file : candidates(std::move(*snapshots), projected, whole)) {
+    const auto bytes = store::read_snapshot(file.path);
     const Status restored = bytes ? found.replayer.restore(*bytes) : Status(bytes.error());
     if (restored) break;
-    found.remarks.push_back(at->path.filename().string() + ": " + restored.error().message +
-                            "; an older one is tried");
+    found.remarks.push_back(file.path.filename().string() + ": " + restored.error().message +
+                            "; another one is tried");
     found.replayer = Replayer(remember_ids);
+  }
+  if (found.replayer.ordinal() > projected) {
+    found.remarks.push_back("tasks that ended before event " +
+                            std::to_string(found.replayer.next_seq()) +
+                            " may be missing in the history: it ends earlier, and the journal of "
+                            "that time is gone");
   }
   found.snapshot_seq = found.replayer.next_seq();
   Status applied = Done{};
@@ -173,7 +205,7 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
       store::journal_folder(data), found.replayer.next_seq(),
       [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
         applied = found.replayer.apply(at, group);
-        if (applied) on_ended(found.replayer.take_ended());
+        if (applied) applied = on_ended(found.replayer.take_ended(), found.replayer.board());
         return applied.ok();
       });
   if (!scan) return scan.error();

@@ -67,9 +67,12 @@ struct Recovered {
   std::vector<std::string> remarks;  // for the log: a torn tail, an older snapshot
 };
 
-// Newest good snapshot and the journal behind it. `on_ended` gets the tasks that ended in the part
-// of the journal that was replayed, group by group.
+// A snapshot and the journal behind it: the newest good snapshot that is not ahead of `projected`,
+// the ordinal up to which the history is complete. `on_ended` gets the tasks that ended in the part
+// of the journal that was replayed, group by group, with the board as it is then; so none is
+// missing in the history.
+using OnEnded = std::function<Status(std::vector<TaskLine>&&, const Board&)>;
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
-                          const std::function<void(std::vector<TaskLine>&&)>& on_ended);
+                          std::uint64_t projected, const OnEnded& on_ended);
 
 }  // namespace berth::service

@@ -29,8 +29,17 @@ namespace {
 constexpr std::size_t kGroupBytes = 8U << 20;
 constexpr std::size_t kGroupItems = 32'768;
 constexpr std::size_t kMostControls = 65'536;
+// Tasks found ended when the journal is read again: beyond this they go to the history at once.
+constexpr std::size_t kMostToProjectLater = 65'536;
 // sysexits.h calls it EX_IOERR.
 constexpr int kSyncFailedExit = 74;
+
+Result<std::string> spec_in(store::SegmentReader& segments, const TaskCard& card) {
+  if (card.spec_at.size == 0) return card.spec;
+  Result<std::vector<std::byte>> bytes = segments.read(card.spec_at);
+  if (!bytes) return bytes.error();
+  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+}
 
 }  // namespace
 
@@ -52,8 +61,6 @@ struct Service::Parts {
   void keep();
   store::GroupAt make_durable(Group& group);
   void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
-
-  Result<std::string> spec_of(const TaskCard& card);
 
   ServiceOptions options;
   store::FolderLock lock;
@@ -100,11 +107,13 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       sequencer({options.tenant_defaults, options.tenant_default_tier, options.make_unknown_tenants,
                  options.max_tenants, options.remember_ids},
                 recovered.replayer.take_position()),
-      courier(sequencer.epoch() + 1, [this](const TaskCard& card) { return spec_of(card); }),
+      courier(sequencer.epoch() + 1,
+              [this](const TaskCard& card) { return spec_in(segments, card); }),
       journal(std::move(journal_writer)),
       history(std::move(history_reader)),
-      projector({options.result_ttl, [this](const TaskCard& card) { return spec_of(card); },
-                 options.clock, options.log},
+      projector({options.result_ttl, options.history_retention,
+                 [this](const TaskCard& card) { return spec_in(segments, card); }, options.clock,
+                 options.log},
                 std::move(history_writer), view),
       snapshotter(
           {options.data, options.snapshot_every_events, options.keep_snapshots,
@@ -136,9 +145,20 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
 
   // What ended since the history was last written is projected again, in order.
   std::vector<TaskLine> ended;
-  auto recovered = recover(options.data, options.remember_ids, [&](std::vector<TaskLine>&& lines) {
-    std::move(lines.begin(), lines.end(), std::back_inserter(ended));
-  });
+  store::SegmentReader segments(store::journal_folder(options.data));
+  const auto read_spec = [&](const TaskCard& card) { return spec_in(segments, card); };
+  auto recovered = recover(
+      options.data, options.remember_ids, (*history_writer)->projected(),
+      [&](std::vector<TaskLine>&& lines, const Board& board) -> Status {
+        std::move(lines.begin(), lines.end(), std::back_inserter(ended));
+        if (ended.size() < kMostToProjectLater) return Done{};
+        std::vector<std::string> specs = read_specs(ended, read_spec);
+        std::vector<store::EndedTask> rows;
+        for (std::size_t i = 0; i < ended.size(); ++i)
+          rows.push_back(ended_task(ended[i], board, std::move(specs[i]), options.result_ttl));
+        ended.clear();
+        return (*history_writer)->add(rows, 0);
+      });
   if (!recovered) return recovered.error();
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
@@ -378,13 +398,9 @@ Result<Feed::Answer> Service::read_journal(std::uint64_t after, std::size_t most
                       *parts_->history);
 }
 
-Result<std::string> Service::Parts::spec_of(const TaskCard& card) {
-  if (card.spec_at.size == 0) return card.spec;
-  Result<std::vector<std::byte>> bytes = segments.read(card.spec_at);
-  if (!bytes) return bytes.error();
-  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+Result<std::string> Service::spec_of(const TaskCard& card) const {
+  return spec_in(parts_->segments, card);
 }
-Result<std::string> Service::spec_of(const TaskCard& card) const { return parts_->spec_of(card); }
 
 TaskNo Service::find_task(TenantId tenant, std::string_view id) const {
   const Time now = parts_->options.clock();
@@ -403,6 +419,7 @@ ServiceStats Service::stats() const {
   stats.submits_refused_full = p.rings.refused();
   stats.ring_tasks = p.rings.waiting_tasks();
   stats.history_lag = p.projector.lag();
+  stats.history_failures = p.projector.failures();
   stats.snapshots = p.snapshotter.made();
   stats.snapshot_seq = p.snapshotter.last_seq();
   for (const auto& bucket : p.sync_us)

@@ -37,6 +37,7 @@ struct ServiceOptions {
   std::size_t feed_capacity = 65'536;
   Duration remember_ids = minutes(24 * 60);
   Duration result_ttl = minutes(7 * 24 * 60);
+  Duration history_retention = minutes(30 * 24 * 60);
   std::size_t max_tenants = 10'000;
   core::TenantSpec tenant_defaults;
   std::uint8_t tenant_default_tier = 0;
@@ -59,8 +60,9 @@ struct ServiceStats {
   std::uint64_t groups = 0;    // since this start, as the following
   std::uint64_t synced_bytes = 0;
   std::uint64_t submits_refused_full = 0;
-  std::uint64_t ring_tasks = 0;   // waiting for the sequencer now
-  std::uint64_t history_lag = 0;  // ended tasks not in the history yet
+  std::uint64_t ring_tasks = 0;        // waiting for the sequencer now
+  std::uint64_t history_lag = 0;       // ended tasks not in the history yet
+  std::uint64_t history_failures = 0;  // writes that must be tried again
   std::uint64_t snapshots = 0;
   std::uint64_t snapshot_seq = 0;
   std::vector<std::uint64_t> sync_us_buckets;  // counts, bounds in kSyncBucketsUs

@@ -41,6 +41,60 @@ TEST_F(WholeService, AnsweredTasksAreInTheHistoryAfterwards) {
   EXPECT_EQ(again.submit(new_task("a")).kind, Kind::duplicate);
 }
 
+TEST_F(WholeService, AHistoryThatFellBehindIsCaughtUp) {
+  const std::filesystem::path history = store::history_path(folder_.path());
+  const std::filesystem::path older = folder_.path() / "older.db";
+  TaskNo first;
+  TaskNo second;
+  {
+    RunningService running(folder_.path());
+    first = running.submit(new_task("a")).task;
+    running.settle();
+  }
+  std::filesystem::copy_file(history, older);
+  {
+    RunningService running(folder_.path());
+    second = running.submit(new_task("b")).task;
+    running.settle();
+  }
+  // As if the second run's rows had never been written, although its last snapshot was.
+  for (const bool lost : {false, true}) {
+    std::filesystem::remove(history);
+    if (!lost) std::filesystem::copy_file(older, history);
+    { RunningService again(folder_.path()); }
+    const auto reader = store::HistoryReader::open(history);
+    ASSERT_TRUE(reader.ok());
+    for (const TaskNo task : {first, second}) {
+      const auto row = (*reader)->find(task.value);
+      ASSERT_TRUE(row.ok());
+      EXPECT_TRUE(row->has_value()) << task.value << (lost ? ", history lost" : ", history older");
+    }
+  }
+}
+
+TEST_F(WholeService, WhatTheHistoryCannotTakeNowItTakesLater) {
+  RunningService running(folder_.path());
+  running.submit(new_task("a"));
+  running.settle();
+  auto other = store::Connection::open_to_write(store::history_path(folder_.path()));
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other
+                  ->run("CREATE TRIGGER refuse BEFORE INSERT ON ended "
+                        "BEGIN SELECT RAISE(ABORT, 'no room'); END")
+                  .ok());
+  const TaskNo task = running.submit(new_task("b")).task;
+  running.settle();
+  while (running.service().stats().history_failures == 0)
+    std::this_thread::yield();
+  EXPECT_TRUE(running.service().view().find_ended(task));
+  ASSERT_TRUE(other->run("DROP TRIGGER refuse").ok());
+  while (running.service().stats().history_lag > 0)
+    std::this_thread::yield();
+  const auto row = running.service().history().find(task.value);
+  ASSERT_TRUE(row.ok());
+  EXPECT_TRUE(row->has_value());
+}
+
 TEST_F(WholeService, WaitingTasksSurviveARestartAndThenRun) {
   std::vector<NewTask> tasks;
   for (int i = 0; i < 500; ++i)

@@ -86,10 +86,19 @@ Status Snapshotter::make(std::uint64_t next_seq) {
 
 Status Snapshotter::clean_up() {
   const auto snapshots = store::snapshot_folder(options_.data);
-  if (Status removed = store::remove_old_snapshots(snapshots, options_.keep); !removed) {
+  auto kept = store::list_snapshots(snapshots);
+  if (!kept) return kept.error();
+  // One must be old enough for what the history still lacks.
+  const auto old_enough =
+      std::find_if(kept->begin(), kept->end(), [&](const store::SnapshotFile& file) {
+        return file.messages && *file.messages <= options_.projected();
+      });
+  const auto needed = static_cast<std::size_t>(old_enough - kept->begin()) + 1;
+  if (Status removed = store::remove_old_snapshots(snapshots, std::max(options_.keep, needed));
+      !removed) {
     return removed;
   }
-  const auto kept = store::list_snapshots(snapshots);
+  kept = store::list_snapshots(snapshots);
   if (!kept) return kept.error();
   if (kept->empty()) return Done{};
   const std::uint64_t oldest = kept->back().seq;

@@ -2,8 +2,9 @@
 // its own, from disk only. The engine never waits for it, and each snapshot proves that recovery
 // works.
 //
-// Afterwards it removes what nobody needs: older snapshots, and whole segments that lie before the
-// oldest kept one, hold no spec of a live task, are in the history, and are past their retention.
+// Afterwards it removes what nobody needs: older snapshots, but not the newest one that the history
+// has caught up with, and whole segments that lie before the oldest kept one, hold no spec of a
+// live task, are in the history, and are past their retention.
 #pragma once
 
 #include <atomic>

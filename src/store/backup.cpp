@@ -12,6 +12,7 @@
 #include "store/file.h"
 #include "store/folder_lock.h"
 #include "store/fsck.h"
+#include "store/history_columns.h"
 #include "store/journal.h"
 #include "store/layout.h"
 #include "store/snapshots.h"
@@ -64,7 +65,7 @@ class Copy {
       if (Status made = make_folder(folder); !made) return made.error();
     }
     if (Status done = copy_history(); !done) return done.error();
-    if (Status done = copy_snapshot(); !done) return done.error();
+    if (Status done = copy_snapshots(); !done) return done.error();
     if (Status done = copy_journal(); !done) return done.error();
     for (const fs::path& folder : {journal_folder(to_), snapshot_folder(to_), to_}) {
       if (Status synced = sync_folder(folder); !synced) return synced.error();
@@ -83,15 +84,28 @@ class Copy {
     if (!history) return history.error();
     if (Status copied = history->copy_to(history_path(to_)); !copied) return copied;
     report_.bytes += fs::file_size(history_path(to_), error);
+    Result<Connection> copy = Connection::open_to_read(history_path(to_));
+    if (!copy) return copy.error();
+    const Result<std::int64_t> projected = read_meta(*copy, kMetaProjected);
+    if (!projected) return projected.error();
+    projected_ = static_cast<std::uint64_t>(*projected);
     return Done{};
   }
 
-  Status copy_snapshot() {
-    const Result<NewestSnapshot> newest = read_newest_snapshot(snapshot_folder(from_));
-    if (!newest) return newest.error();
-    if (!newest->file) return Done{};
-    report_.bytes += newest->bytes.size();
-    return write_snapshot(snapshot_folder(to_), newest->file->seq, newest->bytes);
+  // The newest good one, and if the history has not caught up with it, older ones down to the first
+  // that it has: recovery begins there.
+  Status copy_snapshots() {
+    const Result<std::vector<SnapshotFile>> files = list_snapshots(snapshot_folder(from_));
+    if (!files) return files.error();
+    for (const SnapshotFile& file : *files) {
+      const Result<std::vector<std::byte>> bytes = read_snapshot(file.path);
+      if (!bytes) continue;
+      const Status written = write_snapshot(snapshot_folder(to_), file.seq, *bytes);
+      if (!written) return written;
+      report_.bytes += bytes->size();
+      if (file.messages && *file.messages <= projected_) break;
+    }
+    return Done{};
   }
 
   // A running server keeps the mark exact. Without one, all whole groups count: after a power loss
@@ -133,6 +147,7 @@ class Copy {
   const fs::path& from_;
   const fs::path& to_;
   BackupReport report_;
+  std::uint64_t projected_ = 0;  // of the history that was copied
 };
 
 void remove_content(const fs::path& folder) {

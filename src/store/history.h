@@ -38,6 +38,10 @@ class HistoryWriter {
   // Deletes spec and result of at most `count_max` tasks whose time is over. How many it were.
   Result<std::size_t> prune(std::int64_t now_ns, std::size_t count_max = 10'000);
 
+  // Deletes at most `count_max` tasks that ended at or before this time, the oldest first. How many
+  // it were.
+  Result<std::size_t> remove_ended(std::int64_t upto_ns, std::size_t count_max = 10'000);
+
   // Moves the log into the file; short if called often. True: all that was added is durable. False:
   // a reader holds an older state; try again later.
   Result<bool> checkpoint();
@@ -59,6 +63,8 @@ class HistoryWriter {
   Statement insert_body_;
   Statement replace_meta_;
   Statement delete_bodies_;
+  Statement remove_bodies_;
+  Statement remove_tasks_;
   std::uint64_t projected_ = 0;
   std::uint64_t durable_projected_ = 0;
 };

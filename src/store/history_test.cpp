@@ -173,6 +173,18 @@ TEST_F(History, BodiesArePrunedWhenTheirTimeIsOverAFewAtATime) {
   EXPECT_TRUE(check_history(path_).empty());
 }
 
+TEST_F(History, TasksLeaveItWhenTheyAreOldTheOldestFirst) {
+  fill(30);
+  EXPECT_EQ(good(writer_->remove_ended(ended_task(1).ended_ns - 1)), 0u);
+  EXPECT_EQ(good(writer_->remove_ended(ended_task(20).ended_ns, 15)), 15u);
+  EXPECT_EQ(good(writer_->remove_ended(ended_task(20).ended_ns, 15)), 5u);
+  EXPECT_EQ(good(writer_->remove_ended(ended_task(20).ended_ns, 15)), 0u);
+  EXPECT_EQ(good(reader_->find(20)), std::nullopt);
+  EXPECT_EQ(good(reader_->find(21)), ended_task(21));
+  EXPECT_EQ(cell("SELECT count(*) FROM bodies"), "10");
+  EXPECT_TRUE(check_history(path_).empty());
+}
+
 TEST_F(History, ViewsAnswer) {
   fill(40);
   EXPECT_EQ(cell("SELECT count(*) FROM tasks WHERE state = 'failed' AND reason = 'run_limit'"),

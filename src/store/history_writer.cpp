@@ -22,6 +22,9 @@ constexpr std::string_view kPragmas =
     "PRAGMA cache_size=-16384;"
     "PRAGMA temp_store=MEMORY;";
 
+constexpr std::string_view kOldest =
+    "SELECT task_no FROM ended WHERE ended_ns <= ? ORDER BY ended_ns, task_no LIMIT ?";
+
 Error with_repair(const Error& error) {
   return {error.message +
           "; move the history away and start again: it is projected anew from the journal, as far "
@@ -126,6 +129,8 @@ Status HistoryWriter::prepare() {
       {&delete_bodies_,
        "DELETE FROM bodies WHERE task_no IN (SELECT task_no FROM bodies "
        "WHERE expires_ns > 0 AND expires_ns <= ? LIMIT ?)"},
+      {&remove_bodies_, "DELETE FROM bodies WHERE task_no IN (" + std::string(kOldest) + ")"},
+      {&remove_tasks_, "DELETE FROM ended WHERE task_no IN (" + std::string(kOldest) + ")"},
   };
   for (const auto& [statement, sql] : statements) {
     Result<Statement> prepared = connection_.prepare(sql);
@@ -182,6 +187,21 @@ Result<std::size_t> HistoryWriter::prune(std::int64_t now_ns, std::size_t count_
   if (Status noted = put_meta(kMetaPruned, std::max(*before, now_ns)); !noted) {
     return noted.error();
   }
+  if (Status done = transaction.commit(); !done) return done.error();
+  return count;
+}
+
+Result<std::size_t> HistoryWriter::remove_ended(std::int64_t upto_ns, std::size_t count_max) {
+  Transaction transaction(connection_);
+  if (Status begun = transaction.begin(); !begun) return begun.error();
+  // Bodies first: both choose by the rows of the tasks.
+  for (Statement* remove : {&remove_bodies_, &remove_tasks_}) {
+    remove->bind(0, upto_ns);
+    remove->bind(1, static_cast<std::int64_t>(count_max));
+    if (Status removed = remove->run(); !removed) return removed.error();
+  }
+  const auto count = static_cast<std::size_t>(connection_.changes());
+  if (count == 0) return count;
   if (Status done = transaction.commit(); !done) return done.error();
   return count;
 }

@@ -2,7 +2,9 @@
 #include "store/snapshots.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -33,6 +35,17 @@ std::optional<std::uint64_t> seq_in(const std::string& name) {
   const auto [stop, error] = std::from_chars(name.data(), end, seq);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return seq;
+}
+
+std::optional<std::uint64_t> messages_in(const fs::path& path) {
+  const Result<File> file = File::open_to_read(path);
+  if (!file) return std::nullopt;
+  std::array<std::byte, journal::kSnapshotHeaderSize> header{};
+  const Result<std::size_t> read = file->read_at(0, header);
+  if (!read) return std::nullopt;
+  const auto info = journal::read_snapshot_info(std::span(header).first(*read));
+  if (!info) return std::nullopt;
+  return info->seq + info->hash.count;
 }
 
 Status write_unpublished(const fs::path& path, journal::ByteView bytes) {
@@ -71,7 +84,7 @@ Result<std::vector<SnapshotFile>> list_snapshots(const fs::path& folder) {
     if (const auto seq = seq_in(at->path().filename().string())) {
       std::error_code gone;
       const std::uint64_t bytes = fs::file_size(at->path(), gone);
-      if (!gone) files.push_back({*seq, at->path(), bytes});
+      if (!gone) files.push_back({*seq, messages_in(at->path()), at->path(), bytes});
     }
     at.increment(error);
   }

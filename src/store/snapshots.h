@@ -18,6 +18,8 @@ namespace berth::store {
 
 struct SnapshotFile {
   std::uint64_t seq = 0;  // of the first event that is not in it
+  // Events and actions that led to it, counted together. None: its header is damaged.
+  std::optional<std::uint64_t> messages;
   std::filesystem::path path;
   std::uint64_t bytes = 0;
 };

@@ -40,6 +40,7 @@ TEST(Snapshots, ComeBackTheNewestFirst) {
   ASSERT_EQ(files.size(), 3u);
   EXPECT_EQ(files[0].seq, 900u);
   EXPECT_EQ(files[2].seq, 7u);
+  EXPECT_EQ(files[0].messages, 900u);
   EXPECT_EQ(files[0].path.filename(), "00000000000000000900.bsnap");
   EXPECT_EQ(*read_snapshot(files[1].path), snapshot_of(80));
   EXPECT_EQ(read_newest_snapshot(folder / "snapshots")->bytes, snapshot_of(900));

@@ -50,7 +50,8 @@ struct Meaning {
 };
 
 std::optional<Meaning> meaning_of(const std::filesystem::path& data) {
-  auto recovered = service::recover(data, minutes(24 * 60), [](auto&&) {});
+  auto recovered = service::recover(data, minutes(24 * 60), UINT64_MAX,
+                                    [](auto&&, const auto&) -> Status { return Done{}; });
   if (!recovered || !recovered->remarks.empty()) return std::nullopt;
   Meaning meaning;
   meaning.state = recovered->replayer.snapshot();

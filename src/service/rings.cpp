@@ -3,53 +3,77 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace berth::service {
 
+namespace {
+
+std::size_t bytes_of(const SubmitCommand& command) {
+  std::size_t bytes = 0;
+  for (const NewTask& task : command.tasks)
+    bytes += task.card->spec.size();
+  return bytes;
+}
+
+// At most `most` from the front.
+template <class T>
+std::vector<T> take_front(std::deque<T>& from, std::size_t most) {
+  const auto end = from.begin() + static_cast<std::ptrdiff_t>(std::min(most, from.size()));
+  std::vector<T> taken(std::make_move_iterator(from.begin()), std::make_move_iterator(end));
+  from.erase(from.begin(), end);
+  return taken;
+}
+
+}  // namespace
+
 bool Rings::offer(SubmitCommand&& command) {
+  const std::size_t bytes = bytes_of(command);
   const std::lock_guard lock(mutex_);
   // One command larger than the whole ring still fits into an empty one.
-  const bool full = tasks_ > 0 && tasks_ + command.tasks.size() > most_tasks_;
+  const bool full = tasks_ > 0 && (tasks_ + command.tasks.size() > most_.tasks ||
+                                   task_bytes_ + bytes > most_.task_bytes);
   if (closed_ || full) {
     ++refused_;
     return false;
   }
   tasks_ += command.tasks.size();
+  task_bytes_ += bytes;
   submits_.push_back(std::move(command));
-  if (asleep_) ready_.notify_one();
+  wake();
   return true;
 }
 
 bool Rings::offer(ControlCommand&& command) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || urgent_.size() >= most_controls_) {
+  if (closed_ || controls_.size() >= most_.controls) {
     ++refused_;
     return false;
   }
-  push_urgent(std::move(command));
+  controls_.push_back(std::move(command));
+  wake();
   return true;
 }
 
-void Rings::push(AgentSaid&& said) {
+void Rings::push(AgentSaid&& said) { push_report(std::move(said)); }
+void Rings::push(SessionEnded&& ended) { push_report(ended); }
+
+void Rings::push_report(FromAgent&& report) {
   const std::lock_guard lock(mutex_);
-  push_urgent(std::move(said));
+  reports_.push_back(std::move(report));
+  wake();
 }
 
-void Rings::push(SessionEnded&& ended) {
-  const std::lock_guard lock(mutex_);
-  push_urgent(ended);
-}
-
-void Rings::push_urgent(Urgent&& urgent) {
-  urgent_.push_back(std::move(urgent));
+void Rings::wake() {
   if (asleep_) ready_.notify_one();
 }
 
-Rings::Helping Rings::take(Duration wait, bool submits) {
+Rings::Helping Rings::take(Duration wait, Room room) {
   std::unique_lock lock(mutex_);
   const auto has_work = [&] {
-    return poked_ || closed_ || !urgent_.empty() || (submits && !submits_.empty());
+    return poked_ || closed_ || !reports_.empty() || (room.controls && !controls_.empty()) ||
+           (room.submits && !submits_.empty());
   };
   if (!has_work() && wait.ns > 0) {
     asleep_ = true;
@@ -59,31 +83,34 @@ Rings::Helping Rings::take(Duration wait, bool submits) {
   }
   poked_ = false;
   Helping helping;
-  while (!urgent_.empty() && helping.urgent.size() < kUrgentHelping) {
-    helping.urgent.push_back(std::move(urgent_.front()));
-    urgent_.pop_front();
-  }
-  std::size_t tasks = 0;
-  while (submits && !submits_.empty() && tasks < kHelping) {
+  helping.reports = take_front(reports_, kUrgentHelping);
+  if (room.controls) helping.controls = take_front(controls_, kUrgentHelping);
+  for (std::size_t tasks = 0; room.submits && !submits_.empty() && tasks < kHelping;) {
     tasks += submits_.front().tasks.size();
+    tasks_ -= submits_.front().tasks.size();
+    task_bytes_ -= bytes_of(submits_.front());
     helping.submits.push_back(std::move(submits_.front()));
     submits_.pop_front();
   }
-  tasks_ -= tasks;
-  helping.closed = closed_ && urgent_.empty() && submits_.empty();
+  helping.closed = closed_ && reports_.empty() && controls_.empty() && submits_.empty();
   return helping;
 }
 
 void Rings::poke() {
   const std::lock_guard lock(mutex_);
   poked_ = true;
-  if (asleep_) ready_.notify_one();
+  wake();
 }
 
 void Rings::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   ready_.notify_one();
+}
+
+bool Rings::is_closed() const {
+  const std::lock_guard lock(mutex_);
+  return closed_;
 }
 
 std::size_t Rings::waiting_tasks() const {

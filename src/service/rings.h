@@ -1,8 +1,8 @@
-// Rings: the way from any thread to the engine thread. Bounded: what does not fit is refused, never
-// dropped.
+// Rings: the way from any thread to the engine thread. Bounded, in tasks and in bytes: what does
+// not fit is refused, never dropped.
 //
-// Control (reports, cancels, administration) is taken before submits, and submits in small
-// helpings, so a flood of submits never delays a completion by more than one helping.
+// Reports are taken before control (cancels, administration), and both before submits, which come
+// in small helpings: a flood of submits never delays a completion by more than one helping.
 #pragma once
 
 #include <condition_variable>
@@ -25,12 +25,16 @@ struct AgentSaid {
 struct SessionEnded {
   std::uint64_t session = 0;
 };
-using Urgent = std::variant<ControlCommand, AgentSaid, SessionEnded>;
+using FromAgent = std::variant<AgentSaid, SessionEnded>;
 
 class Rings {
  public:
-  Rings(std::size_t most_tasks, std::size_t most_controls)
-      : most_tasks_(most_tasks), most_controls_(most_controls) {}
+  struct Limits {
+    std::size_t tasks = 65'536;
+    std::size_t task_bytes = 128U << 20;
+    std::size_t controls = 65'536;
+  };
+  explicit Rings(const Limits& most) : most_(most) {}
 
   // False: full, or closed.
   bool offer(SubmitCommand&& command);
@@ -39,19 +43,25 @@ class Rings {
   void push(AgentSaid&& said);
   void push(SessionEnded&& ended);
 
+  // Whether there is room for them in the open group; there always is for reports.
+  struct Room {
+    bool controls = true;
+    bool submits = true;
+  };
   struct Helping {
-    std::vector<Urgent> urgent;
+    std::vector<FromAgent> reports;
+    std::vector<ControlCommand> controls;
     std::vector<SubmitCommand> submits;
     bool closed = false;  // and empty
   };
-  // Waits for something to do: at most `wait`, or until poke. `submits`: whether there is room for
-  // them in the open group.
-  Helping take(Duration wait, bool submits);
+  // Waits for something to do: at most `wait`, or until poke.
+  Helping take(Duration wait, Room room);
 
   // Ends a wait: the store is ready for the next group.
   void poke();
   // Nothing is taken in any more.
   void close();
+  bool is_closed() const;
 
   std::size_t waiting_tasks() const;
   std::uint64_t refused() const;
@@ -60,15 +70,17 @@ class Rings {
   static constexpr std::size_t kHelping = 256;  // tasks
   static constexpr std::size_t kUrgentHelping = 4096;
 
-  void push_urgent(Urgent&& urgent);
+  void push_report(FromAgent&& report);
+  void wake();
 
-  const std::size_t most_tasks_;
-  const std::size_t most_controls_;
+  const Limits most_;
   mutable std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<Urgent> urgent_;
+  std::deque<FromAgent> reports_;
+  std::deque<ControlCommand> controls_;
   std::deque<SubmitCommand> submits_;
   std::size_t tasks_ = 0;
+  std::size_t task_bytes_ = 0;
   std::uint64_t refused_ = 0;
   bool poked_ = false;
   bool closed_ = false;

@@ -25,14 +25,16 @@
 namespace berth::service {
 namespace {
 
-// An open group that waits for the store takes in no more submits beyond this.
+// An open group that waits for the store takes in no more submits beyond this, and no more control
+// commands beyond twice as much. Reports are bounded by what runs.
 constexpr std::size_t kGroupBytes = 8U << 20;
 constexpr std::size_t kGroupItems = 32'768;
-constexpr std::size_t kMostControls = 65'536;
+// A stop waits so long for a disk that takes nothing.
+constexpr std::chrono::seconds kFullDiskGrace{5};
 // Tasks found ended when the journal is read again: beyond this they go to the history at once.
 constexpr std::size_t kMostToProjectLater = 65'536;
 // sysexits.h calls it EX_IOERR.
-constexpr int kSyncFailedExit = 74;
+constexpr int kNotStoredExit = 74;
 
 Result<std::string> spec_in(store::SegmentReader& segments, const TaskCard& card) {
   if (card.spec_at.size == 0) return card.spec;
@@ -51,6 +53,7 @@ struct Service::Parts {
 
   // The engine thread.
   void sequence();
+  bool has_room(std::size_t times) const;
   void take(Rings::Helping&& helping, Time now);
   void run_timers(Time now);
   Duration until_wakeup() const;
@@ -103,7 +106,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       lock(std::move(folder_lock)),
       segments(store::journal_folder(options.data)),
       feed(options.feed_capacity),
-      rings(options.submit_ring, kMostControls),
+      rings({.tasks = options.submit_ring}),
       sequencer({options.tenant_defaults, options.tenant_default_tier, options.make_unknown_tenants,
                  options.max_tenants, options.remember_ids},
                 recovered.replayer.take_position()),
@@ -227,8 +230,7 @@ Time Service::Parts::now() { return last_now = std::max(last_now, options.clock(
 
 void Service::Parts::sequence() {
   while (true) {
-    const bool room = sequencer.bytes() < kGroupBytes && sequencer.tasks() < kGroupItems;
-    Rings::Helping helping = rings.take(until_wakeup(), room);
+    Rings::Helping helping = rings.take(until_wakeup(), {has_room(2), has_room(1)});
     const bool closed = helping.closed;
     const Time at = now();
     take(std::move(helping), at);
@@ -242,16 +244,20 @@ void Service::Parts::sequence() {
   handover.notify_one();
 }
 
+bool Service::Parts::has_room(std::size_t times) const {
+  return sequencer.bytes() < kGroupBytes * times && sequencer.tasks() < kGroupItems * times;
+}
+
 void Service::Parts::take(Rings::Helping&& helping, Time at) {
-  for (Urgent& urgent : helping.urgent) {
-    if (auto* control = std::get_if<ControlCommand>(&urgent)) {
-      sequencer.take(std::move(*control), at);
-    } else if (auto* said = std::get_if<AgentSaid>(&urgent)) {
+  for (FromAgent& report : helping.reports) {
+    if (auto* said = std::get_if<AgentSaid>(&report)) {
       sequencer.take(said->session, std::move(said->message), at);
-    } else if (const auto* ended = std::get_if<SessionEnded>(&urgent)) {
-      sequencer.end_session(ended->session);
+    } else {
+      sequencer.end_session(std::get<SessionEnded>(report).session);
     }
   }
+  for (ControlCommand& control : helping.controls)
+    sequencer.take(std::move(control), at);
   for (SubmitCommand& submit : helping.submits)
     sequencer.take(std::move(submit), at);
 }
@@ -315,17 +321,25 @@ void Service::Parts::keep() {
   }
 }
 
-// A full disk is waited out: nothing is acknowledged meanwhile. A failed sync ends the process: the
-// kernel may have dropped what it had.
+// A full disk is waited out: nothing is acknowledged meanwhile, so a stop may end the process. A
+// failed sync ends it too: the kernel may have dropped what it had.
 store::GroupAt Service::Parts::make_durable(Group& group) {
   if (group.bytes.empty()) return {};
   Result<store::GroupAt> at = journal->append(group.bytes.view(), group.hash_after);
+  std::optional<std::chrono::steady_clock::time_point> stopping_since;
   for (bool told = false; !at; at = journal->append(group.bytes.view(), group.hash_after)) {
     if (!std::exchange(told, true)) {
       options.log("cannot write the journal: " + at.error().message +
                   "; nothing is acknowledged until it works again");
     }
     stalled.store(true, std::memory_order_relaxed);
+    if (stopping_since && std::chrono::steady_clock::now() - *stopping_since > kFullDiskGrace) {
+      options.log(
+          "the journal still cannot be written; the server ends without what it has not "
+          "acknowledged");
+      std::_Exit(kNotStoredExit);
+    }
+    if (rings.is_closed() && !stopping_since) stopping_since = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
   stalled.store(false, std::memory_order_relaxed);
@@ -333,7 +347,7 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
   if (const Status synced = journal->sync(); !synced) {
     options.log("cannot sync the journal: " + synced.error().message +
                 "; the server ends, and recovers when it is started again");
-    std::_Exit(kSyncFailedExit);
+    std::_Exit(kNotStoredExit);
   }
   count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
   return *at;

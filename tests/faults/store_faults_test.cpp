@@ -19,6 +19,61 @@ class BadDisk : public ::testing::Test {
   std::filesystem::path effects() const { return folder_.path() / "effects"; }
 };
 
+// A data folder on a disk of 4 MiB.
+class FullDisk : public BadDisk {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(data());
+    if (::mount("tmpfs", data().c_str(), "tmpfs", 0, "size=4m") != 0) {
+      GTEST_SKIP() << "a tmpfs can only be mounted by root";
+    }
+    mounted_ = true;
+  }
+  void TearDown() override {
+    if (mounted_) ::umount2(data().c_str(), MNT_DETACH);
+  }
+
+  ServerProcess::Options options() const {
+    return {data(), {"--set", "store.segment_size=\"1MiB\""}, {}};
+  }
+
+  // Payloads fill the disk until nothing is acknowledged any more.
+  void fill(const ServerProcess& server) {
+    client::Client client = server.client(std::chrono::milliseconds(700));
+    v1::PauseRequest pause;
+    pause.set_task_type("llm");
+    ASSERT_TRUE(client.pause(pause).ok());
+    bool full = false;
+    for (int i = 0; i < 200 && !full; ++i) {
+      v1::SubmitTaskRequest request;
+      request.mutable_task()->set_task_id("full-" + std::to_string(i));
+      request.mutable_task()->set_task_type("llm");
+      request.mutable_task()->set_payload(std::string(100'000, 'x'));
+      full = !client.submit(request).ok();
+      if (!full) acknowledged_.insert(request.task().task_id());
+    }
+    EXPECT_TRUE(full);
+    EXPECT_FALSE(acknowledged_.empty());
+    EXPECT_TRUE(client.queues({}).ok()) << "reads go on";
+  }
+
+  void grow() { ASSERT_EQ(::mount("tmpfs", data().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0); }
+
+  void expect_all_known() {
+    ServerProcess again(options());
+    ASSERT_TRUE(again.serves()) << again.error();
+    client::Client client = again.client();
+    for (const std::string& id : acknowledged_) {
+      v1::GetTaskStatusRequest request;
+      request.set_task_id(id);
+      EXPECT_TRUE(client.task_status(request).ok()) << id;
+    }
+  }
+
+  std::set<std::string> acknowledged_;
+  bool mounted_ = false;
+};
+
 TEST_F(BadDisk, AFailedSyncEndsTheServerAndNothingAcknowledgedIsLost) {
   std::set<std::string> acknowledged;
   {
@@ -46,53 +101,32 @@ TEST_F(BadDisk, ASlowSyncIsWaitedForAndReadsAreNot) {
   EXPECT_TRUE(patient.submit(support::append_line_task("slow", effects())).ok());
 }
 
-TEST_F(BadDisk, AFullDiskIsNeverAcknowledgedAndWorkGoesOnWhenThereIsRoom) {
-  std::filesystem::create_directories(data());
-  if (::mount("tmpfs", data().c_str(), "tmpfs", 0, "size=4m") != 0) {
-    GTEST_SKIP() << "a tmpfs can only be mounted by root";
-  }
-  std::set<std::string> acknowledged;
+TEST_F(FullDisk, IsNeverAcknowledgedAndWorkGoesOnWhenThereIsRoom) {
   {
-    ServerProcess server({data(), {"--set", "store.segment_size=\"1MiB\""}, {}});
+    ServerProcess server(options());
     ASSERT_TRUE(server.serves()) << server.error();
-    // Payloads fill the disk until nothing is acknowledged any more.
-    client::Client client = server.client(std::chrono::milliseconds(700));
-    v1::PauseRequest pause;
-    pause.set_task_type("llm");
-    ASSERT_TRUE(client.pause(pause).ok());
-    bool full = false;
-    for (int i = 0; i < 200 && !full; ++i) {
-      v1::SubmitTaskRequest request;
-      request.mutable_task()->set_task_id("full-" + std::to_string(i));
-      request.mutable_task()->set_task_type("llm");
-      request.mutable_task()->set_payload(std::string(100'000, 'x'));
-      const auto answer = client.submit(request);
-      full = !answer.ok();
-      if (answer.ok()) acknowledged.insert(request.task().task_id());
-    }
-    EXPECT_TRUE(full);
-    EXPECT_FALSE(acknowledged.empty());
-    EXPECT_TRUE(client.queues({}).ok()) << "reads go on";
+    fill(server);
     // Room again: what was decided meanwhile becomes durable and is answered.
-    ASSERT_EQ(::mount("tmpfs", data().c_str(), "tmpfs", MS_REMOUNT, "size=32m"), 0);
-    client::Client patient = server.client(std::chrono::seconds(20));
+    grow();
     v1::SubmitTaskRequest request;
     request.mutable_task()->set_task_id("after");
     request.mutable_task()->set_task_type("llm");
-    EXPECT_TRUE(patient.submit(request).ok());
-    acknowledged.insert("after");
+    EXPECT_TRUE(server.client(std::chrono::seconds(20)).submit(request).ok());
+    acknowledged_.insert("after");
     server.kill();
   }
-  ServerProcess again({data(), {"--set", "store.segment_size=\"1MiB\""}, {}});
-  EXPECT_TRUE(again.serves()) << again.error();
-  client::Client client = again.client();
-  for (const std::string& id : acknowledged) {
-    v1::GetTaskStatusRequest request;
-    request.set_task_id(id);
-    EXPECT_TRUE(client.task_status(request).ok()) << id;
+  expect_all_known();
+}
+
+TEST_F(FullDisk, AServerThatIsStoppedEnds) {
+  {
+    ServerProcess server(options());
+    ASSERT_TRUE(server.serves()) << server.error();
+    fill(server);
+    EXPECT_EQ(server.stop(), 74);
   }
-  again.kill();
-  ::umount2(data().c_str(), MNT_DETACH);
+  grow();
+  expect_all_known();
 }
 
 }  // namespace

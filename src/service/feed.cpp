@@ -6,18 +6,23 @@
 namespace berth::service {
 
 void Feed::add(std::vector<TaskChange>&& changes, std::uint64_t last) {
-  const std::lock_guard lock(mutex_);
-  const bool news = !changes.empty();
-  for (TaskChange& change : changes)
-    ring_.push_back(std::move(change));
-  while (ring_.size() > capacity_) {
-    before_ring_ = ring_.front().ordinal;
-    ring_.pop_front();
+  std::vector<std::shared_ptr<const std::function<void()>>> wakes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (TaskChange& change : changes)
+      ring_.push_back(std::move(change));
+    while (ring_.size() > capacity_) {
+      before_ring_ = ring_.front().ordinal;
+      ring_.pop_front();
+    }
+    last_ = last;
+    if (changes.empty()) return;
+    for (const auto& [number, wake] : sleepers_)
+      wakes.push_back(wake);
   }
-  last_ = last;
-  if (!news) return;
-  for (const auto& [number, wake] : sleepers_)
-    wake();
+  // Outside the lock: a call may be the last to know its stream, which then forgets its number.
+  for (const auto& wake : wakes)
+    (*wake)();
 }
 
 Feed::Answer Feed::read(std::uint64_t after, std::size_t most) const {
@@ -55,7 +60,8 @@ void Feed::begin_at(std::uint64_t ordinal) {
 
 std::uint64_t Feed::wake_on_news(std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
-  sleepers_.emplace(next_subscription_, std::move(wake));
+  sleepers_.emplace(next_subscription_,
+                    std::make_shared<const std::function<void()>>(std::move(wake)));
   return next_subscription_++;
 }
 

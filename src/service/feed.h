@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -35,8 +36,9 @@ class Feed {
   Answer read(std::uint64_t after, std::size_t most) const;
   std::uint64_t last() const;
 
-  // `wake` is called by the release thread after each group that added something; it must be cheap
-  // and must not call back. Returns a number for `forget`, after which it is not called any more.
+  // `wake` is called by the release thread after each group that added something, without any lock;
+  // it must be cheap. Returns a number for `forget`. A call that has begun by then may still come,
+  // so `wake` must not count on who asked for it being there.
   std::uint64_t wake_on_news(std::function<void()> wake);
   void forget(std::uint64_t subscription);
 
@@ -47,7 +49,7 @@ class Feed {
   std::uint64_t before_ring_ = 0;
   std::uint64_t last_ = 0;
   std::uint64_t next_subscription_ = 1;
-  std::map<std::uint64_t, std::function<void()>> sleepers_;
+  std::map<std::uint64_t, std::shared_ptr<const std::function<void()>>> sleepers_;
 };
 
 }  // namespace berth::service

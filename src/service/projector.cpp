@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "berth/v1/task.pb.h"
+#include "service/named_thread.h"
 #include "service/reason_text.h"
 
 namespace berth::service {
@@ -114,7 +115,7 @@ Projector::Projector(ProjectorOptions options, std::unique_ptr<store::HistoryWri
 Projector::~Projector() { stop(); }
 
 void Projector::start() {
-  thread_ = std::thread([this] { run(); });
+  thread_ = background_thread("berth-history", [this] { run(); });
 }
 
 void Projector::stop() {

@@ -11,6 +11,7 @@
 
 #include "service/courier.h"
 #include "service/journal_feed.h"
+#include "service/named_thread.h"
 #include "service/projector.h"
 #include "service/release.h"
 #include "service/replayer.h"
@@ -200,8 +201,8 @@ void Service::start() {
   p.running = true;
   p.projector.start();
   p.snapshotter.start();
-  p.store_thread = std::thread([&p] { p.keep(); });
-  p.engine_thread = std::thread([&p] { p.sequence(); });
+  p.store_thread = named_thread("berth-store", [&p] { p.keep(); });
+  p.engine_thread = named_thread("berth-engine", [&p] { p.sequence(); });
 }
 
 void Service::stop() {

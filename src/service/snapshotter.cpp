@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "service/named_thread.h"
 #include "service/replayer.h"
 #include "store/journal.h"
 #include "store/layout.h"
@@ -18,7 +19,7 @@ Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq)
 Snapshotter::~Snapshotter() { stop(); }
 
 void Snapshotter::start() {
-  thread_ = std::thread([this] { run(); });
+  thread_ = background_thread("berth-snapshot", [this] { run(); });
 }
 
 void Snapshotter::stop() {

@@ -124,7 +124,7 @@ Status HistoryWriter::prepare() {
   const std::pair<Statement*, std::string> statements[] = {
       {&insert_task_, insert_task_sql()},
       {&insert_body_,
-       "INSERT OR REPLACE INTO bodies(" + std::string(kBodyColumns) + ") VALUES (?, ?, ?, ?, ?)"},
+       "INSERT OR IGNORE INTO bodies(" + std::string(kBodyColumns) + ") VALUES (?, ?, ?, ?, ?)"},
       {&replace_meta_, "UPDATE meta SET value = ?2, check_sum = ?3 WHERE key = ?1"},
       {&delete_bodies_,
        "DELETE FROM bodies WHERE task_no IN (SELECT task_no FROM bodies "

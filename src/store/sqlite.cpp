@@ -46,6 +46,13 @@ int only_reading(void*, int action, const char* first, const char*, const char*,
   }
 }
 
+// SQLite counts its memory under one lock for the whole process, for statistics that nobody reads.
+// Without the counting a row of the history takes a tenth less time.
+void stop_counting_memory() {
+  static const int kDone = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  (void)kDone;  // an error: SQLite is in use already, and goes on counting
+}
+
 }  // namespace
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
@@ -133,6 +140,7 @@ std::span<const std::byte> Statement::blob(int column) const {
 void Connection::Close::operator()(sqlite3* database) const { (void)sqlite3_close_v2(database); }
 
 Result<Connection> Connection::open(const fs::path& path, int flags) {
+  stop_counting_memory();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   Connection connection;

@@ -87,9 +87,6 @@ void check_heap(Findings& findings, const IndexedHeap<Key>& heap, const HeapPosi
   }
 }
 
-// The slots of live tasks.
-std::vector<std::uint32_t> live_tasks(const State& state);
-
 // What a flow must look like, from its pending tasks alone.
 struct DerivedFlow {
   std::uint32_t live = 0;
@@ -98,20 +95,26 @@ struct DerivedFlow {
   bool startable = false;  // its tenant may start the head
   OrderKey key;            // of the head
 };
-// By flow number.
-std::vector<DerivedFlow> derive_flows(const State& state);
+
+// What several parts compare with, derived once.
+struct Derived {
+  std::vector<std::uint32_t> live;  // the slots of live tasks
+  std::vector<DerivedFlow> flows;   // by flow number
+};
+// From the state and its live tasks. (check_flows.cpp)
+std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std::uint32_t>& live);
 
 // Counters of tenants, queues, models and the lease table. (check_counters.cpp)
-void check_counters(const State& state, Findings& findings);
+void check_counters(const State& state, const Derived& derived, Findings& findings);
 // GPUs: what is used, held and resident, and the indexes by room. (check_gpus.cpp)
 void check_gpus(const State& state, Findings& findings);
 // Lanes, flows and the heaps of flows. (check_flows.cpp)
-void check_flows(const State& state, Findings& findings);
+void check_flows(const State& state, const Derived& derived, Findings& findings);
 // Leader, readiness, bench, turn, patience, holds of queues. (check_queues.cpp)
-void check_queues(const State& state, Findings& findings);
+void check_queues(const State& state, const Derived& derived, Findings& findings);
 // Timers. (check_timers.cpp)
-void check_timers(const State& state, Findings& findings);
+void check_timers(const State& state, const Derived& derived, Findings& findings);
 // Groups, dependencies, signals, ripe tasks. (check_links.cpp)
-void check_links(const State& state, Findings& findings);
+void check_links(const State& state, const Derived& derived, Findings& findings);
 
 }  // namespace berth::core

@@ -181,10 +181,10 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
 
 }  // namespace
 
-void check_counters(const State& state, Findings& findings) {
+void check_counters(const State& state, const Derived& derived, Findings& findings) {
   std::map<TenantId, TenantSums> tenants;
   std::map<QueueId, QueueSums> queues;
-  const std::vector<std::uint32_t> tasks = live_tasks(state);
+  const std::vector<std::uint32_t>& tasks = derived.live;
   findings.same(state.tasks.live(), tasks.size(), "live tasks");
   for (const std::uint32_t slot : tasks) {
     const TaskRow& row = state.tasks.row(slot);

@@ -11,6 +11,7 @@ namespace berth::core {
 namespace {
 
 using LaneKey = std::pair<std::int16_t, std::uint8_t>;  // priority, cost class
+using SeenSlots = std::vector<std::uint32_t>;           // how often lanes keep each slot
 
 std::uint8_t class_of(const State& state, const TaskRow& row) {
   return state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
@@ -22,7 +23,7 @@ bool comes_before(const TaskRow& a, const TaskRow& b) {
 
 // Notes where a lane keeps a task; says so if it does not belong there.
 void note_member(const State& state, std::uint32_t flow_id, const Lane& lane, std::uint32_t slot,
-                 std::map<std::uint32_t, int>& seen, Findings& findings) {
+                 SeenSlots& seen, Findings& findings) {
   if (slot >= state.tasks.slots() || !state.tasks.is_live(slot)) {
     findings.say("a lane of flow ", flow_id, " keeps slot ", slot, ", which is free");
     return;
@@ -37,7 +38,7 @@ void note_member(const State& state, std::uint32_t flow_id, const Lane& lane, st
 }
 
 std::uint32_t check_fifo(const State& state, std::uint32_t flow_id, const Lane& lane,
-                         std::map<std::uint32_t, int>& seen, Findings& findings) {
+                         SeenSlots& seen, Findings& findings) {
   std::uint32_t live = 0;
   std::uint32_t before = kNoSlot;
   bool is_front = true;
@@ -64,8 +65,7 @@ std::uint32_t check_fifo(const State& state, std::uint32_t flow_id, const Lane& 
   return live;
 }
 
-void check_lanes(const State& state, std::uint32_t flow_id, std::map<std::uint32_t, int>& seen,
-                 Findings& findings) {
+void check_lanes(const State& state, std::uint32_t flow_id, SeenSlots& seen, Findings& findings) {
   const Flow& flow = state.flows.flow(flow_id);
   for (std::size_t i = 0; i < flow.lanes.size(); ++i) {
     const Lane& lane = flow.lanes[i];
@@ -222,10 +222,10 @@ void check_lists(const State& state, Findings& findings) {
 
 }  // namespace
 
-std::vector<DerivedFlow> derive_flows(const State& state) {
+std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std::uint32_t>& live) {
   std::vector<DerivedFlow> flows(state.flows.size());
   std::vector<std::map<LaneKey, std::uint32_t>> fronts(state.flows.size());
-  for (const std::uint32_t slot : live_tasks(state)) {
+  for (const std::uint32_t slot : live) {
     const TaskRow& row = state.tasks.row(slot);
     if (row.state != TaskState::pending || row.flow >= flows.size()) continue;
     ++flows[row.flow].live;
@@ -253,14 +253,13 @@ std::vector<DerivedFlow> derive_flows(const State& state) {
   return flows;
 }
 
-void check_flows(const State& state, Findings& findings) {
-  std::map<std::uint32_t, int> seen;
-  const std::vector<DerivedFlow> derived = derive_flows(state);
+void check_flows(const State& state, const Derived& derived, Findings& findings) {
+  SeenSlots seen(state.tasks.slots());
   for (std::uint32_t id = 0; id < state.flows.size(); ++id) {
     check_lanes(state, id, seen, findings);
-    check_flow(state, id, derived[id], findings);
+    check_flow(state, id, derived.flows[id], findings);
   }
-  for (const std::uint32_t slot : live_tasks(state)) {
+  for (const std::uint32_t slot : derived.live) {
     const TaskRow& row = state.tasks.row(slot);
     if (row.state != TaskState::pending) continue;
     findings.same(state.flows.find(row.tier, row.tenant, row.queue), row.flow, "flow of task ",
@@ -283,7 +282,7 @@ void check_flows(const State& state, Findings& findings) {
     }
   }
   check_lists(state, findings);
-  check_competition(state, derived, findings);
+  check_competition(state, derived.flows, findings);
 }
 
 }  // namespace berth::core

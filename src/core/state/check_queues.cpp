@@ -325,12 +325,11 @@ void check_led(const State& state, Findings& findings) {
 
 }  // namespace
 
-void check_queues(const State& state, Findings& findings) {
-  const std::vector<DerivedFlow> flows = derive_flows(state);
+void check_queues(const State& state, const Derived& derived, Findings& findings) {
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
-    const DerivedQueue derived = derive_queue(state, QueueId{i}, flows);
-    check_readiness(state, QueueId{i}, derived, findings);
-    check_bench(state, QueueId{i}, derived, findings);
+    const DerivedQueue queue = derive_queue(state, QueueId{i}, derived.flows);
+    check_readiness(state, QueueId{i}, queue, findings);
+    check_bench(state, QueueId{i}, queue, findings);
   }
   check_benches(state, findings);
   check_turn(state, findings);

@@ -31,9 +31,9 @@ void check_kind(const State& state, TimerKind kind, std::string_view name, const
   }
 }
 
-Expected task_timers(const State& state) {
+Expected task_timers(const State& state, const std::vector<std::uint32_t>& live) {
   Expected expected;
-  for (const std::uint32_t slot : live_tasks(state)) {
+  for (const std::uint32_t slot : live) {
     const TaskRow& row = state.tasks.row(slot);
     Time due = Time::never();
     if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
@@ -69,9 +69,8 @@ Expected usage_timers(const State& state) {
   return expected;
 }
 
-Expected tier_timers(const State& state) {
+Expected tier_timers(const State& state, const std::vector<DerivedFlow>& flows) {
   Expected expected;
-  const std::vector<DerivedFlow> flows = derive_flows(state);
   for (std::uint32_t id = 0; id < flows.size(); ++id) {
     const Flow& flow = state.flows.flow(id);
     if (flow.tier == 0 || flow.crossed || flows[id].head.slot == kNoSlot) continue;
@@ -106,11 +105,11 @@ void check_keep_alive(const State& state, Findings& findings) {
 
 }  // namespace
 
-void check_timers(const State& state, Findings& findings) {
-  check_kind(state, TimerKind::task, "task timer", task_timers(state), findings);
+void check_timers(const State& state, const Derived& derived, Findings& findings) {
+  check_kind(state, TimerKind::task, "task timer", task_timers(state, derived.live), findings);
   check_kind(state, TimerKind::lease, "lease timer", lease_timers(state), findings);
   check_kind(state, TimerKind::usage, "usage timer", usage_timers(state), findings);
-  check_kind(state, TimerKind::tier, "tier timer", tier_timers(state), findings);
+  check_kind(state, TimerKind::tier, "tier timer", tier_timers(state, derived.flows), findings);
   check_keep_alive(state, findings);
   // What the timers of queues must be is checked with the queues; here only that they are heaps.
   check_heap(findings, state.timers.heap_of(TimerKind::fill),

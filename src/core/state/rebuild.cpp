@@ -93,11 +93,15 @@ void fill_flows(State& state) {
     state.tasks.row(slot).flow = kNoSlot;
     if (state.tasks.row(slot).state == TaskState::pending) pending.push_back(slot);
   }
-  std::sort(pending.begin(), pending.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto comes_before = [&](std::uint32_t a, std::uint32_t b) {
     const TaskRow& left = state.tasks.row(a);
     const TaskRow& right = state.tasks.row(b);
     return std::tie(left.eligible, left.no) < std::tie(right.eligible, right.no);
-  });
+  };
+  // Mostly they are in order already: slots are given out as tasks come.
+  if (!std::is_sorted(pending.begin(), pending.end(), comes_before)) {
+    std::sort(pending.begin(), pending.end(), comes_before);
+  }
   for (const std::uint32_t slot : pending)
     put_in_flow(state, slot);
   for (std::uint32_t flow = 0; flow < state.flows.size(); ++flow)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/http_fill.h"
 #include "api/json_messages.h"
 #include "api/json_text.h"
 #include "api/metrics_text.h"
@@ -32,35 +33,6 @@ void answer_with(const HttpDone& done, Answer<Response>&& answer) {
 
 bool has_parameter(const Parameters& parameters, std::string_view name) {
   return std::ranges::any_of(parameters, [&](const auto& one) { return one.first == name; });
-}
-
-std::optional<Problem> set_request_id(google::protobuf::Message& message, const std::string& key) {
-  const auto* field = message.GetDescriptor()->FindFieldByName("request_id");
-  if (key.empty() || field == nullptr) return std::nullopt;
-  const std::string given = message.GetReflection()->GetString(message, field);
-  if (!given.empty() && given != key) {
-    return bad_field("request_id", "differs from the header Idempotency-Key");
-  }
-  message.GetReflection()->SetString(&message, field, key);
-  return std::nullopt;
-}
-
-// Body, then query, then path; a body that names another thing than the path is refused.
-std::optional<Problem> fill(google::protobuf::Message& message, const Matched& matched,
-                            const HttpRequest& request) {
-  if (!request.body.empty()) {
-    if (auto problem = read_json(request.body, message)) return problem;
-  }
-  for (const auto& [key, value] : matched.query) {
-    if (auto problem = set_field(message, key, value)) return problem;
-  }
-  for (const auto& [key, value] : matched.path) {
-    const auto* field = message.GetDescriptor()->FindFieldByName(key);
-    const std::string given = message.GetReflection()->GetString(message, field);
-    if (!given.empty() && given != value) return bad_field(key, "differs from the path's");
-    if (auto problem = set_field(message, key, value)) return problem;
-  }
-  return set_request_id(message, request.idempotency_key);
 }
 
 Problem no_route(const NoRoute& none) {

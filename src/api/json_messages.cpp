@@ -7,11 +7,15 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "api/json_text.h"
+
 namespace berth::api {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+
+constexpr const char* kNotUtf8 = "is not text in UTF-8";
 
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(), [](char c) {
@@ -67,6 +71,7 @@ std::optional<Problem> put_scalar(Message& message, const FieldDescriptor* field
   using R = google::protobuf::Reflection;
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_STRING:
+      if (!is_utf8(text)) return bad(path, kNotUtf8);
       put(message, field, text, &R::SetString, &R::AddString);
       return std::nullopt;
     case FieldDescriptor::CPPTYPE_BOOL: {
@@ -100,6 +105,7 @@ std::optional<Problem> put_in_map(Message& message, const FieldDescriptor* field
   if (key.empty() || value_field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
     return bad(path, "is a map: give it as " + std::string(path) + ".KEY=VALUE");
   }
+  if (!is_utf8(key) || !is_utf8(value)) return bad(path, kNotUtf8);
   Message* entry = message.GetReflection()->AddMessage(&message, field);
   entry->GetReflection()->SetString(entry, field->message_type()->map_key(), std::string(key));
   entry->GetReflection()->SetString(entry, value_field, value);

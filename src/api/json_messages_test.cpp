@@ -39,6 +39,20 @@ TEST(Query, SaysWhatIsWrong) {
   EXPECT_TRUE(set_field(request, "", "x"));
 }
 
+// A message with other bytes in its texts could not be written as JSON any more.
+TEST(Query, RefusesTextThatIsNotUtf8) {
+  v1::ListTasksRequest request;
+  for (const char* query :
+       {"group=%ff", "labels.k=%c3", "labels.%80=v", "page_token=%ed%a0%80", "task_ids=%c0%80"}) {
+    for (const auto& [key, value] : query_parameters(query))
+      EXPECT_TRUE(set_field(request, key, value)) << query;
+  }
+  EXPECT_EQ(request.filter().ByteSizeLong(), 0U);
+  EXPECT_EQ(request.page_token(), "");
+  EXPECT_FALSE(set_field(request, "group", "h\xc3\xa9"));
+  EXPECT_NE(json_of(request).find("h\xc3\xa9"), std::string::npos);
+}
+
 TEST(Json, KeepsTheNamesOfTheProtoAndWritesDefaults) {
   v1::QueueStatus status;
   status.set_name("llm");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "core/model/ranges.h"
 #include "core/state/state.h"
 #include "service/sequencer.h"
 
@@ -36,6 +37,37 @@ core::TaskOutcome outcome_of(const v1::TaskOutcome& outcome) {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
+// Within a day, whatever the agent says: load times are added up.
+Duration took(const v1::ModelLoaded& loaded) {
+  constexpr std::int64_t kDayUs = 24LL * 60 * 60 * 1'000'000;
+  return microseconds(std::clamp<std::int64_t>(loaded.took_us(), 0, kDayUs));
+}
+
+core::GpuSpec spec_of(const v1::Gpu& gpu) {
+  core::GpuSpec spec;
+  spec.vram = Mib{gpu.vram_mb()};
+  spec.speed = Milli{gpu.speed_milli() == 0 ? 1000 : gpu.speed_milli()};
+  return spec;
+}
+
+// What is wrong with a hello; "": nothing. The core asserts what it is told of GPUs, and the
+// journal keeps it: no agent may get past this with anything else.
+std::string flaw_in_hello(const v1::Hello& hello) {
+  if (hello.protocol_low() > kProtocol || hello.protocol_high() < kProtocol) {
+    return "this server speaks version " + std::to_string(kProtocol) +
+           " of the agents' protocol, the agent " + std::to_string(hello.protocol_low()) + " to " +
+           std::to_string(hello.protocol_high()) + "; upgrade the older of the two";
+  }
+  for (const v1::Gpu& gpu : hello.gpus()) {
+    if (const char* expected = core::flaw_in(spec_of(gpu))) {
+      return "the agent names GPU \"" + gpu.uuid() + "\" with " + std::to_string(gpu.vram_mb()) +
+             " MiB and a speed of " + std::to_string(gpu.speed_milli()) + "/1000; expected " +
+             expected;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void Sequencer::send(std::uint64_t session, v1::ServerMessage&& message) {
@@ -60,11 +92,8 @@ void Sequencer::end_session(std::uint64_t session) { sessions_.erase(session); }
 void Sequencer::greet(std::uint64_t session, const v1::Hello& hello, Time now) {
   v1::ServerMessage answer;
   v1::Welcome& welcome = *answer.mutable_welcome();
-  if (hello.protocol_low() > kProtocol || hello.protocol_high() < kProtocol) {
-    welcome.set_refused("this server speaks version " + std::to_string(kProtocol) +
-                        " of the agents' protocol, the agent " +
-                        std::to_string(hello.protocol_low()) + " to " +
-                        std::to_string(hello.protocol_high()) + "; upgrade the older of the two");
+  if (std::string flaw = flaw_in_hello(hello); !flaw.empty()) {
+    welcome.set_refused(std::move(flaw));
     return send(session, std::move(answer));
   }
   welcome.set_protocol(kProtocol);
@@ -96,11 +125,9 @@ void Sequencer::put_gpus(const v1::Hello& hello, Time now) {
     }
     present.insert(id);
     const GpuEntry& entry = names_.gpus()[id.value];
-    core::GpuSpec spec;
+    core::GpuSpec spec = spec_of(gpu);
     spec.node = names_.node(entry.node);
     spec.kind = names_.kind(entry.kind);
-    spec.vram = Mib{gpu.vram_mb()};
-    spec.speed = Milli{gpu.speed_milli() == 0 ? 1000 : gpu.speed_milli()};
     if (fresh || entry.spec != spec) step(core::PutGpu{id, spec}, now);
     if (names_.gpus()[id.value].lost) step(core::GpuReturned{id}, now);
   }
@@ -234,8 +261,7 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
       const GpuId gpu = names_.gpu(loaded.gpu());
       const ModelId model = names_.model(loaded.model());
       if (!gpu || !model) return;
-      return step(core::ModelLoaded{gpu, model, loaded.ok(), microseconds(loaded.took_us()),
-                                    LoadId{loaded.load()}},
+      return step(core::ModelLoaded{gpu, model, loaded.ok(), took(loaded), LoadId{loaded.load()}},
                   now);
     }
     case v1::Report::kModelUnloaded: {

@@ -2,6 +2,8 @@
 // and the replayer held against the live state.
 #include "service/sequencer.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "service/testing/desk.h"
@@ -258,6 +260,30 @@ TEST_F(Sequencing, ModelsAreLoadedBeforeTheirBatches) {
     EXPECT_EQ(board.models().at(0).loads, 1U);
     EXPECT_EQ(board.gpus().at(0).models.size() + board.gpus().at(1).models.size(), 1U);
   });
+}
+
+// What an agent says is not to be trusted: the core would end the process.
+TEST_F(Sequencing, AHelloWithAnImpossibleGpuIsRefused) {
+  const std::uint64_t events = desk_.sequencer.next_seq();
+  for (const std::int64_t vram : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    desk_.agent.welcome.Clear();
+    desk_.agent.hello(3, vram);
+    desk_.turn();
+    EXPECT_NE(desk_.agent.welcome.refused().find("VRAM in range"), std::string::npos)
+        << desk_.agent.welcome.refused();
+  }
+  EXPECT_EQ(desk_.sequencer.next_seq(), events);
+  EXPECT_EQ(desk_.sequencer.names().gpus().size(), 2U);
+  EXPECT_EQ(desk_.submit(new_task("a")).kind, Kind::accepted);
+}
+
+TEST_F(Sequencing, ALoadThatTookImpossiblyLongIsCountedAsADay) {
+  desk_.control(DefineModel{"m", {.weights = Mib{4000}, .load_time = seconds(1)}});
+  desk_.control(DefineQueue{"big", "m", {}});
+  desk_.agent.load_took_us = std::numeric_limits<std::int64_t>::max();
+  desk_.submit(new_task("a", "big"));
+  const auto load_time = [](const Board& board) { return board.models()[0].load_time; };
+  EXPECT_EQ(desk_.view.read(load_time), minutes(24 * 60));
 }
 
 TEST_F(Sequencing, LeasesGrantedBeforeTheAgentCameAreSentWhenItComes) {

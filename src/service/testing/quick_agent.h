@@ -18,6 +18,7 @@ class QuickAgent {
   explicit QuickAgent(Say say) : say_(std::move(say)) {}
 
   bool finishes_at_once = true;
+  std::int64_t load_took_us = 0;  // as it reports it
   std::vector<v1::Lease> leases;  // all that came
   std::vector<v1::StopTask> stops;
   v1::Welcome welcome;
@@ -94,6 +95,7 @@ class QuickAgent {
     done.set_gpu(load.gpu());
     done.set_model(load.model());
     done.set_ok(true);
+    done.set_took_us(load_took_us);
     send();
   }
 

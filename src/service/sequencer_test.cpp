@@ -262,6 +262,18 @@ TEST_F(Sequencing, ModelsAreLoadedBeforeTheirBatches) {
   });
 }
 
+TEST_F(Sequencing, AnIdleModelThatLeavesTakesItsTimerWithIt) {
+  desk_.control(
+      DefineModel{"m", {.weights = Mib{4000}, .load_time = seconds(1), .keep_alive = seconds(60)}});
+  desk_.control(DefineQueue{"big", "m", {}});
+  desk_.submit(new_task("a", "big"));
+  ASSERT_EQ(desk_.ended.size(), 1U);
+  desk_.wait(seconds(60));
+  const auto evictions = [](const Board& board) { return board.models()[0].evictions; };
+  EXPECT_EQ(desk_.view.read(evictions), 1U);
+  // The state that the journal leads to is compared when the test ends.
+}
+
 // What an agent says is not to be trusted: the core would end the process.
 TEST_F(Sequencing, AHelloWithAnImpossibleGpuIsRefused) {
   const std::uint64_t events = desk_.sequencer.next_seq();

@@ -280,6 +280,8 @@ void evict(State& state, const EvictModel& eviction) {
   const Residence& residence = *find_residence(state.gpu(eviction.gpu), eviction.model);
   const bool for_nobody = has_idled_too_long(state, residence);
   remove_residence(state, eviction.gpu, eviction.model);
+  // One who only applies has armed the timer at this instant, before it saw the model leave.
+  arm_keep_alive(state, eviction.gpu);
   ++state.model(eviction.model).evictions;
   refresh_gpu(state, eviction.gpu);
   refresh_queues_of(state, eviction.model);

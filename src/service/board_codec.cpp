@@ -1,6 +1,7 @@
 // See board_codec.h. What can be counted again from the tasks and leases is not written.
 #include "service/board_codec.h"
 
+#include "core/model/ranges.h"
 #include "journal/codec.h"
 
 namespace berth::service {
@@ -101,6 +102,13 @@ void put_lease(Writer& out, const LeaseLine& lease) {
   out.i64(lease.started.ns);
   out.i64(lease.expected.ns);
 }
+// What is added up must stay far from the end of its range.
+Mib get_vram(Reader& in) {
+  const Mib amount{in.i64()};
+  if (amount.value < 0 || amount.value > core::kMibMax) in.fail("an amount of VRAM");
+  return amount;
+}
+
 LeaseLine get_lease(Reader& in, const Names& names) {
   LeaseLine lease;
   lease.queue.value = in.u32();
@@ -108,7 +116,8 @@ LeaseLine get_lease(Reader& in, const Names& names) {
   if (lease.queue.value >= names.queues().size()) in.fail("a known queue");
   if (lease.model && lease.model.value >= names.models().size()) in.fail("a known model");
   lease.share.value = in.i64();
-  lease.vram.value = in.i64();
+  if (lease.share.value < 0 || lease.share.value > 1000) in.fail("a share of a GPU");
+  lease.vram = get_vram(in);
   lease.gpus = get_gpus(in, names.gpus().size());
   const std::uint32_t tasks = in.u32();
   for (std::uint32_t i = 0; i < tasks && in.ok(); ++i)
@@ -117,6 +126,56 @@ LeaseLine get_lease(Reader& in, const Names& names) {
   lease.started.ns = in.i64();
   lease.expected.ns = in.i64();
   return lease;
+}
+
+// Names are written in the order of their numbers, so that no number can claim more memory than its
+// own bytes.
+bool is_next(const Names& names, const Note& note) {
+  if (const auto* tenant = std::get_if<TenantNamed>(&note)) {
+    return tenant->tenant.value == names.tenants().size();
+  } else if (const auto* queue = std::get_if<QueueNamed>(&note)) {
+    return queue->queue.value == names.queues().size();
+  } else if (const auto* model = std::get_if<ModelNamed>(&note)) {
+    return model->model.value == names.models().size();
+  } else if (const auto* gpu = std::get_if<GpuNamed>(&note)) {
+    return gpu->gpu.value == names.gpus().size();
+  } else if (const auto* signal = std::get_if<SignalNamed>(&note)) {
+    return signal->signal == names.next_signal();
+  } else if (const auto* group = std::get_if<GroupNamed>(&note)) {
+    return static_cast<bool>(group->group);  // these are written by name
+  }
+  return false;
+}
+
+// Of something that was named.
+bool is_of_known(const Names& names, const core::Event& event) {
+  if (const auto* tenant = std::get_if<core::PutTenant>(&event.body)) {
+    return tenant->tenant.value < names.tenants().size();
+  } else if (const auto* queue = std::get_if<core::PutQueue>(&event.body)) {
+    return queue->queue.value < names.queues().size();
+  } else if (const auto* model = std::get_if<core::PutModel>(&event.body)) {
+    return model->model.value < names.models().size();
+  } else if (const auto* gpu = std::get_if<core::PutGpu>(&event.body)) {
+    return gpu->gpu.value < names.gpus().size();
+  } else if (const auto* pause = std::get_if<core::PauseTenant>(&event.body)) {
+    return pause->tenant.value < names.tenants().size();
+  } else if (const auto* stop = std::get_if<core::PauseQueue>(&event.body)) {
+    return stop->queue.value < names.queues().size();
+  } else if (const auto* drain = std::get_if<core::DrainQueue>(&event.body)) {
+    return drain->queue.value < names.queues().size();
+  } else if (const auto* empty = std::get_if<core::DrainGpu>(&event.body)) {
+    return empty->gpu.value < names.gpus().size();
+  } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
+    return lost->gpu.value < names.gpus().size();
+  }
+  return std::holds_alternative<core::SetPolicy>(event.body);
+}
+
+// A live task; one that runs does so in an attempt.
+bool is_live(const TaskLine& line) {
+  const bool runs =
+      line.state == core::TaskState::starting || line.state == core::TaskState::running;
+  return !core::is_terminal(line.state) && (!runs || !line.attempts.empty());
 }
 
 }  // namespace
@@ -141,7 +200,7 @@ void BoardCodec::decode_names(Reader& in, Board& board) {
   const std::uint64_t notes = in.u64();
   for (std::uint64_t i = 0; i < notes && in.ok(); ++i) {
     const std::optional<Note> note = decode_note(in.bytes(in.u32()), {});
-    if (!note || std::holds_alternative<TaskDescribed>(*note)) return in.fail("a note of a name");
+    if (!note || !is_next(board.names_, *note)) return in.fail("a note of a name");
     board.apply(*note);
   }
   const std::uint64_t events = in.u64();
@@ -149,6 +208,7 @@ void BoardCodec::decode_names(Reader& in, Board& board) {
   for (std::uint64_t i = 0; i < events && in.ok(); ++i) {
     core::Event event;
     if (!journal::decode_event(in, event)) return;
+    if (!is_of_known(board.names_, event)) return in.fail("what is known of a name");
     board.apply(event, 0, none);
   }
 }
@@ -212,6 +272,7 @@ void BoardCodec::decode(Reader& in, Board& board) {
       line.attempts.push_back(get_attempt(in, names.gpus().size()));
     if (line.card->queue.value >= names.queues().size()) in.fail("a known queue");
     if (line.card->tenant.value >= names.tenants().size()) in.fail("a known tenant");
+    if (in.ok() && !is_live(line)) in.fail("a live task");
     if (in.ok() && board.tasks_.find(line.card->task) != nullptr) in.fail("each task once");
     if (in.ok()) board.put_back(std::move(line));
   }
@@ -219,6 +280,7 @@ void BoardCodec::decode(Reader& in, Board& board) {
   for (std::uint64_t i = 0; i < leases && in.ok(); ++i) {
     const LeaseId id{in.u64()};
     LeaseLine lease = get_lease(in, names);
+    if (board.leases_.contains(id)) in.fail("each lease once");
     if (in.ok()) board.put_back(id, std::move(lease));
   }
   for (GpuLine& gpu : board.gpus_) {
@@ -226,11 +288,13 @@ void BoardCodec::decode(Reader& in, Board& board) {
     for (std::uint32_t i = 0; i < models && in.ok(); ++i) {
       const ModelId model{in.u32()};
       if (model.value >= names.models().size()) return in.fail("a known model");
+      if (gpu.models.contains(model)) return in.fail("each model once");
       ResidentLine resident;
       resident.load.value = in.u64();
       resident.loading = in.u8() != 0;
       resident.since.ns = in.i64();
-      resident.weights.value = in.i64();
+      resident.weights = get_vram(in);
+      if (!in.ok()) return;
       gpu.promised += resident.weights;
       gpu.models[model] = resident;
     }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/state/state.h"
 #include "journal/snapshot.h"
 #include "journal/state_snapshot.h"
 #include "service/board_codec.h"
@@ -22,6 +23,13 @@ constexpr std::uint32_t kSnapshotVersion = 1;
 
 Error damaged(std::string_view what) {
   return {"the snapshot's " + std::string(what) + " cannot be read"};
+}
+
+// Everything the engine numbers has a name, and nothing else has.
+bool are_of_one_state(const core::State& state, const Names& names) {
+  return state.tenants.size() == names.tenants().size() &&
+         state.queues.size() == names.queues().size() &&
+         state.models.size() == names.models().size() && state.gpus.size() == names.gpus().size();
 }
 
 std::string place(store::GroupAt at) {
@@ -75,6 +83,9 @@ Status Replayer::restore(journal::ByteView bytes) {
   journal::Reader names(section(kNames));
   BoardCodec::decode_names(names, board_);
   if (!names.ok() || !names.at_end()) return damaged("names");
+  if (!are_of_one_state(engine->engine.state(), board_.names())) {
+    return Error{"the snapshot's names are not those of its engine"};
+  }
   journal::Reader board(section(kBoard));
   BoardCodec::decode(board, board_);
   if (!board.ok() || !board.at_end()) return damaged("tasks");
@@ -84,7 +95,9 @@ Status Replayer::restore(journal::ByteView bytes) {
   BoardCodec::set_keys(board_, at_.keys);
   journal::Reader epoch(section(kEpoch));
   at_.now.ns = epoch.i64();
-  if (!epoch.ok()) return damaged("time");
+  if (!epoch.ok() || !epoch.at_end() || at_.now < engine->engine.state().now) {
+    return damaged("time");
+  }
 
   at_.engine = std::move(engine->engine);
   at_.names = board_.names();

@@ -2,7 +2,6 @@
 // small one that was read runs for a bounded number of events with all invariants holding.
 //
 // What follows the line `#csv` is the content of any file that the scenario names.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,11 +9,11 @@
 #include <string_view>
 
 #include "base/assert.h"
-#include "config/diagnostics.h"
 #include "config/files.h"
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
 #include "tests/fuzz/check.h"
+#include "tests/fuzz/diagnostics.h"
 
 namespace berth::fuzz {
 namespace {
@@ -51,19 +50,6 @@ void run(const sim::Scenario& scenario) {
   }
   const auto& broken = simulation.broken_invariants();
   check(broken.empty(), "invariants hold: " + (broken.empty() ? "" : broken[0]));
-}
-
-void check_diagnostics(const config::Diagnostics& diagnostics, std::string_view text) {
-  check(!diagnostics.empty(), "a refusal says why");
-  const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
-  for (const config::Diagnostic& diagnostic : diagnostics.sorted()) {
-    const config::Origin at = diagnostic.at;
-    const bool of_the_whole = at.line == 0 && at.column == 0;
-    check(of_the_whole || (at.line >= 1 && at.column >= 1 && at.line <= lines),
-          "a diagnostic names its place: " + diagnostic.message);
-    check(!diagnostic.message.empty(), "a diagnostic says something");
-  }
-  check(!diagnostics.text().empty(), "diagnostics can be shown");
 }
 
 }  // namespace

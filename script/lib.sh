@@ -22,6 +22,11 @@ die() {
   exit 1
 }
 
+can_be_root() { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }
+
+# as_root COMMAND...: by sudo if need be.
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
 # build_preset PRESET [TARGET...]: configures if need be, and builds.
 build_preset() {
   local preset=$1

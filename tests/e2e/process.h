@@ -18,10 +18,10 @@ struct Result {
   std::string out;  // standard output and error together
 };
 
-inline Result berth(const std::string& arguments) {
+// A line for sh.
+inline Result run(const std::string& line) {
   Result result;
-  const std::string command = std::string(BERTH_BINARY) + " " + arguments + " 2>&1";
-  std::FILE* pipe = popen(command.c_str(), "r");
+  std::FILE* pipe = popen(("{ " + line + "; } 2>&1").c_str(), "r");
   if (pipe == nullptr) return result;
   char buffer[4096];
   for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
@@ -30,6 +30,10 @@ inline Result berth(const std::string& arguments) {
   const int status = pclose(pipe);
   if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
   return result;
+}
+
+inline Result berth(const std::string& arguments) {
+  return run(std::string(BERTH_BINARY) + " " + arguments);
 }
 
 // The number after the keys, each looked for behind the one before.

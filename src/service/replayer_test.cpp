@@ -16,7 +16,11 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Change = std::function<void(Bytes&)>;
 
-enum Section : std::uint32_t { kNames = 2, kBoard = 4, kTime = 5, kSections = 5 };
+// Sections of a service's snapshot.
+constexpr std::uint32_t kNames = 2;
+constexpr std::uint32_t kBoard = 4;
+constexpr std::uint32_t kTime = 5;
+constexpr std::uint32_t kSections = 5;
 
 // The snapshot with one section changed, checksums right.
 Bytes changed(const Bytes& snapshot, std::uint32_t chosen, const Change& change) {

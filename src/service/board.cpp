@@ -49,6 +49,17 @@ std::uint64_t& live_count(Line& line, TaskState state) {
 
 }  // namespace
 
+TaskState first_state(const TaskCard& card) {
+  return card.begins_waiting ? TaskState::waiting : TaskState::pending;
+}
+
+TaskState state_after(const core::TaskDeferred& deferred, Time now) {
+  const bool waits = deferred.eligible_at > now ||
+                     deferred.reason.code == core::ReasonCode::task_held ||
+                     deferred.reason.code == core::ReasonCode::poison_held;
+  return waits ? TaskState::waiting : TaskState::pending;
+}
+
 // ---- TaskTable
 // -----------------------------------------------------------------------------------
 
@@ -187,13 +198,13 @@ void Board::tell(const TaskLine& line, const At& at, Changes& changes) {
   changes.tasks.push_back(std::move(change));
 }
 
-void Board::accept(TaskNo task, bool waits, const At& at, Changes& changes) {
+void Board::accept(TaskNo task, const At& at, Changes& changes) {
   const auto described = described_.find(task);
   if (described == described_.end()) return;  // a task without a card: not one of the service's
   TaskLine& line = tasks_.add(task);
   line.card = std::move(described->second);
   described_.erase(described);
-  line.state = waits ? TaskState::waiting : TaskState::pending;
+  line.state = first_state(*line.card);
   line.eligible = at.now;
   keys_.take(*line.card);
   if (line.card->spec_at.size > 0) ++specs_by_segment_[line.card->spec_at.segment];
@@ -241,10 +252,7 @@ void Board::defer(const core::TaskDeferred& deferred, const At& at, Changes& cha
   if (line == nullptr) return;
   end_attempt(*line, at.now);
   line->eligible = deferred.eligible_at;
-  const bool waits = deferred.eligible_at > at.now ||
-                     deferred.reason.code == core::ReasonCode::task_held ||
-                     deferred.reason.code == core::ReasonCode::poison_held;
-  step(*line, waits ? TaskState::waiting : TaskState::pending, deferred.reason, at, changes);
+  step(*line, state_after(deferred, at.now), deferred.reason, at, changes);
 }
 
 void Board::finish(const core::TaskFinished& finished, const At& at, Changes& changes) {
@@ -281,9 +289,9 @@ void Board::close(LeaseId id) {
   leases_.erase(at);
 }
 
-void Board::apply(const core::Action& action, const At& at, bool waits, Changes& changes) {
+void Board::apply(const core::Action& action, const At& at, Changes& changes) {
   if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
-    accept(accepted->task, waits, at, changes);
+    accept(accepted->task, at, changes);
   } else if (const auto* refused = std::get_if<core::TaskRefused>(&action)) {
     described_.erase(refused->task);
   } else if (const auto* ready = std::get_if<core::TaskReady>(&action)) {

@@ -106,6 +106,10 @@ struct TaskChange {
   std::vector<GpuId> gpus;
 };
 
+// How a task begins, and how it goes on when it was put back.
+core::TaskState first_state(const TaskCard& card);
+core::TaskState state_after(const core::TaskDeferred& deferred, Time now);
+
 // Live tasks by number. Pages come and go with the tasks in them, so a few old tasks cost little.
 class TaskTable {
  public:
@@ -157,8 +161,7 @@ class Board {
 
   void apply(const Note& note);
   void apply(const core::Event& event, std::uint64_t ordinal, Changes& changes);
-  // `waits`: of a TaskAccepted, whether the task begins as waiting.
-  void apply(const core::Action& action, const At& at, bool waits, Changes& changes);
+  void apply(const core::Action& action, const At& at, Changes& changes);
 
   const Names& names() const { return names_; }
   const Keys& keys() const { return keys_; }
@@ -180,7 +183,7 @@ class Board {
  private:
   friend class BoardCodec;
 
-  void accept(TaskNo task, bool waits, const At& at, Changes& changes);
+  void accept(TaskNo task, const At& at, Changes& changes);
   void start(const core::BatchStarted& batch, const At& at, Changes& changes);
   void defer(const core::TaskDeferred& deferred, const At& at, Changes& changes);
   void finish(const core::TaskFinished& finished, const At& at, Changes& changes);

@@ -29,7 +29,6 @@ struct ToAgentMessage {
 
 struct Item {
   std::variant<Note, core::Event, core::Action, ToAgentMessage> what;
-  bool waits = false;         // of a TaskAccepted: the task begins as waiting
   std::uint32_t note_at = 0;  // of a note: where its bytes stand in the group
   std::uint32_t note_size = 0;
 };

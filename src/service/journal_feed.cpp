@@ -1,9 +1,11 @@
 // See journal_feed.h.
 #include "service/journal_feed.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "journal/group.h"
 #include "service/notes.h"
@@ -16,23 +18,22 @@ namespace {
 
 using core::TaskState;
 
-// Where reading begins: the last segment that starts at or before `after`.
-struct Start {
-  std::uint64_t seq = 0;
-  std::uint64_t ordinal = 0;
-};
-
+// Follows the journal as the board does, for tasks whose steps it has seen itself.
 class ChangeReader {
  public:
   ChangeReader(std::uint64_t after, std::size_t most, std::uint64_t released, const View& view,
                const store::HistoryReader& history)
-      : after_(after), most_(most), released_(released), view_(view), history_(history) {}
+      : after_(after), most_(most), released_(released), view_(view), history_(history) {
+    answer.last = after;
+  }
 
   // False: enough.
   bool read(const store::SegmentInfo& segment, const journal::Group& group) {
     if (segment.header.number != segment_) {
+      const bool first = segment_ == 0;
       segment_ = segment.header.number;
       ordinal_ = segment.header.first_seq + segment.header.hash.count;
+      if (first && ordinal_ > after_) return is_too_old();
     }
     journal::GroupCursor cursor(group);
     while (cursor.next()) {
@@ -40,22 +41,36 @@ class ChangeReader {
         remember(cursor.note());
         continue;
       }
+      if (ordinal_ >= released_ || answer.changes.size() >= most_) return false;
       ++ordinal_;
-      if (ordinal_ > released_) return false;
       if (cursor.kind() == journal::GroupCursor::Kind::event) {
         read_event(cursor.event());
       } else {
         read_action(cursor.action());
       }
-      if (answer.changes.size() >= most_) return false;
+      answer.last = std::max(answer.last, ordinal_);
     }
     return true;
   }
 
-  std::uint64_t ordinal() const { return ordinal_; }
   Feed::Answer answer;
 
  private:
+  // What is known of a task's last attempt.
+  struct Attempt {
+    std::uint32_t number = 0;
+    std::vector<GpuId> gpus;
+    LeaseId lease;
+    bool starting = false;
+  };
+
+  // The segment that held what is asked for was removed meanwhile.
+  bool is_too_old() {
+    answer.too_old = true;
+    answer.oldest = ordinal_;
+    return false;
+  }
+
   void remember(journal::ByteView bytes) {
     const std::optional<Note> note = decode_note(bytes, {});
     if (!note) return;
@@ -70,35 +85,44 @@ class ChangeReader {
     if (started == nullptr) return;
     const auto lease = leases_.find(started->lease);
     if (lease == leases_.end()) return;
-    for (const core::StartedTask& task : lease->second.tasks)
-      add(task.task, TaskState::running, {}, task.attempt, lease->second.gpus);
+    // Some may have left it before it started.
+    for (const TaskNo task : lease->second) {
+      Attempt& attempt = attempts_[task];
+      if (attempt.lease != started->lease || !std::exchange(attempt.starting, false)) continue;
+      add(task, TaskState::running, {});
+    }
   }
 
   void read_action(const core::Action& action) {
     if (const auto* instant = std::get_if<core::Instant>(&action)) {
       now_ = instant->at;
     } else if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
-      add(accepted->task, TaskState::pending, {}, 0, {});
+      if (const CardPtr card = card_of(accepted->task)) add(accepted->task, first_state(*card), {});
     } else if (const auto* ready = std::get_if<core::TaskReady>(&action)) {
-      add(ready->task, TaskState::pending, {}, 0, {});
+      add(ready->task, TaskState::pending, {});
     } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
-      add(deferred->task, TaskState::waiting, deferred->reason, 0, {});
+      attempts_[deferred->task].starting = false;
+      add(deferred->task, state_after(*deferred, now_), deferred->reason);
     } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
-      add(finished->task, finished->state, finished->reason, 0, {});
+      add(finished->task, finished->state, finished->reason);
+      attempts_.erase(finished->task);
     } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
-      leases_[batch->lease] = *batch;
-      for (const core::StartedTask& task : batch->tasks)
-        add(task.task, TaskState::starting, {}, task.attempt, batch->gpus);
+      for (const core::StartedTask& task : batch->tasks) {
+        leases_[batch->lease].push_back(task.task);
+        attempts_[task.task] = {task.attempt, batch->gpus, batch->lease, true};
+        add(task.task, TaskState::starting, {});
+      }
     } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
       leases_.erase(closed->lease);
     }
   }
 
-  void add(TaskNo task, TaskState state, const core::Reason& reason, std::uint32_t attempt,
-           const std::vector<GpuId>& gpus) {
+  void add(TaskNo task, TaskState state, const core::Reason& reason) {
     if (ordinal_ <= after_) return;
     if (CardPtr card = card_of(task)) {
-      answer.changes.push_back({ordinal_, now_, std::move(card), state, reason, attempt, gpus});
+      const Attempt& attempt = attempts_[task];
+      answer.changes.push_back(
+          {ordinal_, now_, std::move(card), state, reason, attempt.number, attempt.gpus});
     }
   }
 
@@ -140,7 +164,8 @@ class ChangeReader {
   std::uint64_t ordinal_ = 0;
   Time now_;
   std::map<TaskNo, CardPtr> cards_;
-  std::map<LeaseId, core::BatchStarted> leases_;
+  std::map<TaskNo, Attempt> attempts_;
+  std::map<LeaseId, std::vector<TaskNo>> leases_;
 };
 
 }  // namespace
@@ -148,31 +173,26 @@ class ChangeReader {
 Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64_t after,
                                   std::size_t most, std::uint64_t released, const View& view,
                                   const store::HistoryReader& history) {
-  // The segment in which the next ordinal lies, by the headers alone.
-  Start start;
-  std::optional<std::uint64_t> oldest;
+  // The segment in which the next ordinal lies, by the headers alone, and the one before it: there
+  // lie the beginnings of most that goes on behind `after`.
   const auto folder = store::journal_folder(data);
   const auto headers = store::segment_headers(folder);
   if (!headers) return headers.error();
+  std::uint64_t start = 0;
+  std::uint64_t before = 0;
   for (const store::SegmentHeader& header : *headers) {
-    const std::uint64_t begins = header.first_seq + header.hash.count;
-    if (!oldest) oldest = begins;
-    if (begins <= after) start = {header.first_seq, begins};
-  }
-  if (oldest && after < *oldest) {
-    Feed::Answer answer;
-    answer.too_old = true;
-    answer.oldest = *oldest;
-    return answer;
+    if (header.first_seq + header.hash.count > after) break;
+    start = std::exchange(before, header.first_seq);
   }
   ChangeReader reader(after, most, released, view, history);
   const auto scan =
-      store::scan_journal(folder, start.seq,
+      store::scan_journal(folder, start,
                           [&](store::GroupAt, const store::SegmentInfo& segment,
                               const journal::Group& group) { return reader.read(segment, group); });
   if (!scan) return scan.error();
-  reader.answer.oldest = oldest.value_or(0);
-  reader.answer.last = std::min(reader.ordinal(), released);
+  if (!reader.answer.too_old && !headers->empty()) {
+    reader.answer.oldest = headers->front().first_seq + headers->front().hash.count;
+  }
   return std::move(reader.answer);
 }
 

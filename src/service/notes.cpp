@@ -100,7 +100,7 @@ void fields(Visit&& visit, N& n) {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
           n.tier, n.priority, n.gpus, n.share, n.vram, n.submitted, n.deadline, n.run_limit,
-          n.result_ttl, n.workflow);
+          n.result_ttl, n.workflow, n.begins_waiting);
   }
 }
 

@@ -44,7 +44,7 @@ void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Change
       board.apply(*event, ++ordinal, changes);
     } else if (auto* action = std::get_if<core::Action>(&item.what)) {
       if (const auto* instant = std::get_if<core::Instant>(action)) decided_at_ = instant->at;
-      board.apply(*action, {decided_at_, ++ordinal}, item.waits, changes);
+      board.apply(*action, {decided_at_, ++ordinal}, changes);
       Courier::note(*action, decided_at_, board, errands);
     } else if (auto* message = std::get_if<ToAgentMessage>(&item.what)) {
       Courier::Errand errand;

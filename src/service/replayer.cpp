@@ -159,15 +159,12 @@ void Replayer::apply_action(const core::Action& action, journal::ByteView encode
   hash_.add_bytes(encoded);
   at_.hash = hash_.state();
   at_.engine.apply(action);
-  bool waits = false;
   if (const auto* instant = std::get_if<core::Instant>(&action)) {
     decided_at_ = instant->at;
-  } else if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
-    waits = begins_as_waiting(at_.engine, accepted->task);
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
     at_.keys.end(finished->task, decided_at_ + remember_ids_);
   }
-  board_.apply(action, {decided_at_, ordinal()}, waits, changes_);
+  board_.apply(action, {decided_at_, ordinal()}, changes_);
 }
 
 namespace {

@@ -43,12 +43,14 @@ void Sequencer::note(Note note) {
 
 void Sequencer::write_notes() {
   for (Note& note : notes_) {
-    if (const auto* described = std::get_if<TaskDescribed>(&note)) keys_.take(*described->card);
+    if (const auto* described = std::get_if<TaskDescribed>(&note)) {
+      described->card->begins_waiting = is_waiting(described->card->task);
+      keys_.take(*described->card);
+    }
     scratch_.clear();
     encode_note(scratch_, note);
     const auto at = static_cast<std::uint32_t>(builder_.add_note(scratch_.view()));
-    group_->items.push_back(
-        {std::move(note), false, at, static_cast<std::uint32_t>(scratch_.size())});
+    group_->items.push_back({std::move(note), at, static_cast<std::uint32_t>(scratch_.size())});
   }
   notes_.clear();
 }
@@ -56,11 +58,8 @@ void Sequencer::write_notes() {
 void Sequencer::write(core::Action&& action) {
   builder_.add_action(action);
   ++ordinal_;
-  bool waits = false;
   if (const auto* instant = std::get_if<core::Instant>(&action)) {
     decided_at_ = instant->at;
-  } else if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
-    waits = begins_as_waiting(engine_, accepted->task);
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
     keys_.end(finished->task, decided_at_ + options_.remember_ids);
   } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
@@ -70,7 +69,7 @@ void Sequencer::write(core::Action&& action) {
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
     if (!is_greeted(load->gpu)) unsent_loads_.insert(load->load);
   }
-  group_->items.push_back({std::move(action), waits, 0, 0});
+  group_->items.push_back({std::move(action), 0, 0});
 }
 
 bool Sequencer::is_greeted(GpuId gpu) const {
@@ -94,7 +93,7 @@ void Sequencer::step(core::EventBody body, Time now) {
   ++next_seq_;
   ++group_events_;
   decided_at_ = now_;
-  group_->items.push_back({std::move(event), false, 0, 0});
+  group_->items.push_back({std::move(event), 0, 0});
   for (std::size_t i = early; i < actions_.size(); ++i)
     write(std::move(actions_[i]));
   keys_.forget(now_);
@@ -140,8 +139,8 @@ std::unique_ptr<Group> Sequencer::seal(journal::Writer reuse) {
   return sealed;
 }
 
-bool begins_as_waiting(const core::Engine& engine, TaskNo task) {
-  const core::TaskTable& tasks = engine.state().tasks;
+bool Sequencer::is_waiting(TaskNo task) const {
+  const core::TaskTable& tasks = engine_.state().tasks;
   const std::uint32_t slot = tasks.slot_of(task);
   return slot != core::kNoSlot && tasks.row(slot).state == core::TaskState::waiting;
 }

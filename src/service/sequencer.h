@@ -88,6 +88,7 @@ class Sequencer {
   void write_notes();
   void write(core::Action&& action);
   void forget_refused(std::size_t early);
+  bool is_waiting(TaskNo task) const;
   bool is_greeted(GpuId gpu) const;
 
   // Submits (sequencer_submit.cpp).
@@ -149,8 +150,5 @@ class Sequencer {
   std::set<LeaseId> unsent_leases_;
   std::set<LoadId> unsent_loads_;
 };
-
-// Right after a TaskAccepted was applied: whether the task is waiting rather than pending.
-bool begins_as_waiting(const core::Engine& engine, TaskNo task);
 
 }  // namespace berth::service

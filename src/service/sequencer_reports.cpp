@@ -73,7 +73,7 @@ std::string flaw_in_hello(const v1::Hello& hello) {
 void Sequencer::send(std::uint64_t session, v1::ServerMessage&& message) {
   const auto known = sessions_.find(session);
   const std::string node = known == sessions_.end() ? "" : known->second.node;
-  group_->items.push_back({ToAgentMessage{session, node, std::move(message)}, false, 0, 0});
+  group_->items.push_back({ToAgentMessage{session, node, std::move(message)}, 0, 0});
 }
 
 void Sequencer::take(std::uint64_t session, v1::AgentMessage&& message, Time now) {

@@ -3,6 +3,7 @@
 #include "service/service.h"
 
 #include <fstream>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -170,6 +171,54 @@ TEST_F(WholeService, StreamsGoOnFromTheJournal) {
     EXPECT_EQ(same->state, change.state);
     EXPECT_EQ(same->at, change.at);
   }
+}
+
+// The same steps, whether a stream hears them as they happen or reads them later.
+TEST_F(WholeService, TheJournalTellsWhatTheFeedTold) {
+  RunningService running(folder_.path());
+  const std::uint64_t begin = running.service().stats().released;
+  for (int i = 0; i < 30; ++i) {
+    NewTask task = new_task("task " + std::to_string(i));
+    if (i % 3 == 1) task.depends_on = {"task " + std::to_string(i - 1)};
+    if (i % 5 == 2) task.depends_on.push_back("signal:go");
+    if (i % 7 == 3) task.spec.not_before = testing::steady_now() + milliseconds(50);
+    const TaskNo number = running.submit(std::move(task)).task;
+    if (i % 4 == 0) running.control(HoldTask{number});
+    if (i % 8 == 0) running.control(CancelTasks{{number}});
+    if (i % 8 == 4) running.control(ReleaseTask{number});
+  }
+  running.control(ResolveSignal{"alice", "go"});
+  running.settle();
+  running.stop();
+  const Feed::Answer told = running.service().feed().read(begin, 10'000);
+  const Result<Feed::Answer> read = running.service().read_journal(begin, 10'000);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->last, told.last);
+  ASSERT_EQ(read->changes.size(), told.changes.size());
+  std::set<core::TaskState> states;
+  for (std::size_t i = 0; i < told.changes.size(); ++i) {
+    const TaskChange& a = told.changes[i];
+    const TaskChange& b = read->changes[i];
+    EXPECT_EQ(a.ordinal, b.ordinal) << i;
+    EXPECT_EQ(a.at, b.at) << i;
+    EXPECT_EQ(a.card->task, b.card->task) << i;
+    EXPECT_EQ(a.state, b.state) << i;
+    EXPECT_EQ(a.reason.code, b.reason.code) << i;
+    EXPECT_EQ(a.attempt, b.attempt) << i;
+    EXPECT_EQ(a.gpus, b.gpus) << i;
+    states.insert(a.state);
+  }
+  EXPECT_EQ(states.size(), 6U) << "waiting, pending, starting, running, completed, cancelled";
+  // In pieces they are the same.
+  std::size_t pieces = 0;
+  for (std::uint64_t after = begin; after < told.last;) {
+    const Result<Feed::Answer> piece = running.service().read_journal(after, 7);
+    ASSERT_TRUE(piece.ok());
+    ASSERT_GT(piece->last, after);
+    after = piece->last;
+    pieces += piece->changes.size();
+  }
+  EXPECT_EQ(pieces, told.changes.size());
 }
 
 TEST_F(WholeService, SnapshotsAreMadeFromDiskWhileItRuns) {

@@ -39,9 +39,10 @@ struct TaskCard {
   Mib vram{0};
   Time submitted;
   Time deadline = Time::never();
-  Duration run_limit{0};   // 0: none
-  Duration result_ttl{0};  // 0: the server's
-  bool workflow = false;   // the first of a workflow that came with request_id
+  Duration run_limit{0};        // 0: none
+  Duration result_ttl{0};       // 0: the server's
+  bool workflow = false;        // the first of a workflow that came with request_id
+  bool begins_waiting = false;  // for a dependency, a signal or an instant, as it was decided
 
   std::string spec;  // a serialized berth.v1.TaskSpec, opaque here
   store::BytesAt spec_at;

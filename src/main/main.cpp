@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <absl/synchronization/mutex.h>
+#include <google/protobuf/stubs/logging.h>
 
 #include "base/assert.h"
 #include "cli/commands.h"
@@ -29,6 +30,8 @@ int main(int argc, char** argv) {
   // Debian builds Abseil with its debug checks on. gRPC locks a mutex many times for each call, and
   // looking for cycles among them costs more than the locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // Protobuf tells standard error of every malformed message; who sent it is told already.
+  google::protobuf::SetLogHandler(nullptr);
   try {
     std::ios::sync_with_stdio(false);
     const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);

@@ -29,13 +29,14 @@ struct AgentOptions {
   // Holds the number of the incarnation and the folders of the tasks. One agent at a time.
   std::filesystem::path folder;
   std::vector<GpuDescription> gpus;
-  // The berth binary. A task's command runs under `shim_program shim FOLDER`.
-  std::string shim_program;
+  // The berth binary: `launcher_program launcher` forks the shims of commands.
+  std::string launcher_program;
   // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
   std::map<std::string, std::string> executors;
   std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt
   Duration output_ttl = minutes(24 * 60);  // for tasks that name no time of their own
   Duration default_run_limit{};            // zero: none
+  Duration default_stop_grace = seconds(10);
   Duration heartbeat = seconds(1);
   // What a task inherits of the agent's environment.
   std::vector<std::string> passthrough_env{"PATH", "HOME",   "USER", "LOGNAME", "SHELL",

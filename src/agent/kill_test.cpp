@@ -1,7 +1,9 @@
-// kill -9 of the agent's process at random moments: nothing starts twice, nothing is forgotten.
+// kill -9 of the agent's process and of the launcher at random moments: nothing starts twice,
+// nothing is forgotten.
 //
 // The oracle is the side effect: each task appends the number of its lease to a file.
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -42,6 +44,26 @@ std::map<std::uint64_t, int> starts(const std::filesystem::path& file) {
   return counts;
 }
 
+// Nothing is left but spares: no task wrote anything.
+bool is_tidy(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with("spare.")) return false;
+  }
+  return true;
+}
+
+// The launcher of this process, if there is one just now.
+std::optional<pid_t> launcher() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (testing::content(entry.path() / "comm") != "berth-launcher\n") continue;
+    const auto pid = static_cast<pid_t>(std::stol(name));
+    if (testing::process_exists(pid) && testing::parent_of(pid) == ::getpid()) return pid;
+  }
+  return std::nullopt;
+}
+
 TEST(KillTest, NothingStartsTwiceAndNothingThatStartedIsForgotten) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path agent_folder = folder.path() / "agent";
@@ -74,8 +96,8 @@ TEST(KillTest, NothingStartsTwiceAndNothingThatStartedIsForgotten) {
       EXPECT_EQ(result.completed(), !refused) << result.message();
       next.give(testing::acknowledge(report.seq()));
     }
-    // Those that the agent had not heard of may not start either: their folders do not exist.
-    testing::wait_until([&] { return std::filesystem::is_empty(agent_folder / "leases"); });
+    // Those that the agent had not heard of may not start either: they have no intents.
+    testing::wait_until([&] { return is_tidy(agent_folder / "tasks"); });
   }
   for (const auto& [lease, count] : starts(folder.path() / "starts")) {
     EXPECT_EQ(count, 1) << "lease " << lease;
@@ -87,6 +109,43 @@ TEST(KillTest, NothingStartsTwiceAndNothingThatStartedIsForgotten) {
   RecordProperty("never", static_cast<int>(never.size()));
   RecordProperty("running", static_cast<int>(running));
   RecordProperty("known", static_cast<int>(known.size()));
+}
+
+// What the agent calls not started has left no mark, everything else exactly one.
+TEST(KillTest, ALauncherMayDieAtAnyMoment) {
+  constexpr int kLauncherRounds = 15;
+  const testing::TemporaryFolder folder;
+  std::mt19937 random(20261);
+  testing::RunningAgent agent(testing::command_options(folder.path() / "agent"));
+  agent.give(testing::welcome());
+  std::map<std::uint64_t, bool> completed;
+  std::uint64_t next = 1;
+  int kills = 0;
+  for (int round = 0; round < kLauncherRounds; ++round) {
+    for (std::uint64_t i = 0; i < kLeases; ++i) {
+      agent.give(testing::script_lease(next++, "echo $BERTH_LEASE >> ../../../starts"));
+    }
+    ::usleep(std::uniform_int_distribution<useconds_t>(0, 60'000)(random));
+    if (const std::optional<pid_t> victim = launcher()) {
+      kills += ::kill(*victim, SIGKILL) == 0 ? 1 : 0;
+    }
+    while (completed.size() < next - 1) {
+      const auto ended = agent.sent.report(berth::v1::Report::kLeaseEnded).lease_ended();
+      const berth::v1::TaskResult& result = ended.outcomes(0).result();
+      EXPECT_TRUE(result.completed() || result.failure() == berth::v1::INFRASTRUCTURE)
+          << result.message();
+      completed[ended.lease()] = result.completed();
+    }
+  }
+  const std::map<std::uint64_t, int> marks = starts(folder.path() / "starts");
+  for (const auto& [lease, has_run] : completed) {
+    const auto found = marks.find(lease);
+    EXPECT_EQ(found == marks.end() ? 0 : found->second, has_run ? 1 : 0) << "lease " << lease;
+  }
+  EXPECT_GT(kills, 0);
+  RecordProperty("kills", kills);
+  RecordProperty("completed", static_cast<int>(marks.size()));
+  RecordProperty("given_back", static_cast<int>(completed.size() - marks.size()));
 }
 
 }  // namespace

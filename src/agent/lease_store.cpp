@@ -1,46 +1,59 @@
-// Finding, keeping and removing the folders of leases.
+// Finding, keeping and removing the records of leases.
 #include "agent/lease_store.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <system_error>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/files.h"
 #include "agent/process_info.h"
 #include "agent/records.h"
-#include "agent/task_folder.h"
 
 namespace berth::agent {
 namespace {
 
 using berth::v1::TaskResult;
 
-std::vector<std::uint64_t> numbers_in(const std::filesystem::path& folder) {
-  std::vector<std::uint64_t> numbers;
+constexpr const char* kSpare = "spare.";
+constexpr const char* kSpareRecord = ".record";
+constexpr const char* kSpareFolder = ".work";
+constexpr std::size_t kSparesMax = 4096;
+
+void discard(const std::filesystem::path& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::optional<std::int64_t> number = parse_number(entry.path().filename().string());
-    if (number) numbers.push_back(static_cast<std::uint64_t>(*number));
+    names.push_back(entry.path().filename().string());
   }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
+  return names;
 }
 
-std::optional<berth::v1::Lease> read_lease(const std::filesystem::path& folder) {
-  const Result<std::string> text = read_file(folder / "lease");
-  if (!text) return std::nullopt;
-  const Result<Fields> fields = parse_fields(*text);
+// Nobody could tell it from a new one.
+bool is_as_new(const std::string& folder) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) != 0 || (info.st_mode & 07777) != 0700) return false;
+  std::error_code error;
+  return std::filesystem::is_empty(folder, error) && !error;
+}
+
+std::optional<berth::v1::Lease> lease_in(const TaskRecord& record) {
   berth::v1::Lease lease;
-  if (!fields || fields->size() != 1 || !lease.ParseFromString(fields->front().second)) {
-    return std::nullopt;
-  }
+  if (!lease.ParseFromString(record.lease) || lease.tasks_size() != 1) return std::nullopt;
   return lease;
-}
-
-void remove_folder(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
 }
 
 std::string signal_name(int signal) {
@@ -48,7 +61,7 @@ std::string signal_name(int signal) {
   return name == nullptr ? std::to_string(signal) : "SIG" + std::string(name);
 }
 
-TaskResult result_of(const ExitRecord& record) {
+TaskResult result_of_exit(const ExitRecord& record) {
   TaskResult result;
   result.set_exit_status(record.status);
   result.set_term_signal(record.term_signal);
@@ -90,109 +103,204 @@ TaskResult lost_its_shim() {
 
 }  // namespace
 
-TaskResult result_of_folder(const std::filesystem::path& task_folder) {
-  const Result<ExitRecord> record = read_exit(task_folder);
-  return record.ok() ? result_of(*record) : lost_its_shim();
+TaskResult result_of(const TaskFiles& files) {
+  const Result<TaskRecord> record = read_record(files.claimed());
+  return record.ok() && record->exit ? result_of_exit(*record->exit) : lost_its_shim();
 }
 
-std::filesystem::path LeaseStore::live(std::uint64_t lease) const {
-  return folder_ / "leases" / std::to_string(lease);
-}
+LeaseStore::LeaseStore(const std::filesystem::path& folder)
+    : folder_((folder / "tasks").string()), boot_id_(boot_id()) {}
 
-std::filesystem::path LeaseStore::kept(std::uint64_t lease) const {
-  return folder_ / "kept" / std::to_string(lease);
-}
-
-std::filesystem::path LeaseStore::task_folder(std::uint64_t lease, std::uint64_t task_no) const {
-  return live(lease) / std::to_string(task_no);
-}
-
-std::filesystem::path LeaseStore::kept_task_folder(std::uint64_t lease,
-                                                   std::uint64_t task_no) const {
-  return kept(lease) / std::to_string(task_no);
+TaskFiles LeaseStore::files(std::uint64_t lease, std::uint64_t task_no) const {
+  return {folder_ + "/" + std::to_string(lease) + "." + std::to_string(task_no)};
 }
 
 Status LeaseStore::prepare() const {
-  for (const char* name : {"leases", "kept"}) {
-    if (Status made = make_folder(folder_ / name); !made) return made;
+  if (boot_id_.empty()) {
+    return Error{"Could not read the boot id of this machine; is /proc mounted?"};
   }
-  std::error_code error;
-  std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
-  if (error) return file_error("close to others", folder_, error.value());
+  if (Status made = make_folder(folder_); !made) return made;
+  const std::filesystem::path own(folder_);
+  for (const std::filesystem::path& folder : {own, own.parent_path()}) {
+    std::error_code error;
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+    if (error) return file_error("close to others", folder, error.value());
+  }
   return Done{};
 }
 
-Status LeaseStore::write_lease(const berth::v1::Lease& lease) const {
-  const std::filesystem::path folder = live(lease.id());
-  if (std::filesystem::exists(folder) || std::filesystem::exists(kept(lease.id()))) {
+// ---- Before a task begins
+// ------------------------------------------------------------------------
+
+Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) {
+  const TaskFiles its = files(lease.id(), task.task_no());
+  if (is_there(its.claimed()) || is_there(its.kept())) {
     return Error{"Lease " + std::to_string(lease.id()) + " has been carried out here before."};
   }
-  if (Status made = make_folder(folder); !made) return made;
-  std::string text;
-  put_field(text, "lease", lease.SerializeAsString());
-  return write_file(folder / "lease", text);
+  berth::v1::Lease one;
+  one.set_id(lease.id());
+  one.set_epoch(lease.epoch());
+  one.set_queue(lease.queue());
+  one.set_model(lease.model());
+  *one.mutable_gpus() = lease.gpus();
+  one.set_share_milli(lease.share_milli());
+  one.set_vram_mb(lease.vram_mb());
+  one.set_on_disconnect(lease.on_disconnect());
+  *one.add_tasks() = task;
+  const std::string spare = take_spare(spare_records_, kSpareRecord);
+  if (Status written = write_record(spare, boot_id_, one.SerializeAsString()); !written) {
+    return written;
+  }
+  if (task.spec().workdir().empty()) {
+    if (Status made = make_work_folder(its); !made) return made;
+  }
+  if (::rename(spare.c_str(), its.intent().c_str()) == 0) return Done{};
+  return file_error("rename", spare, errno);
+}
+
+Status LeaseStore::make_work_folder(const TaskFiles& files) {
+  const std::string work = files.work();
+  if (!spare_folders_.empty()) {
+    const std::string spare = take_spare(spare_folders_, kSpareFolder);
+    if (::rename(spare.c_str(), work.c_str()) == 0) return Done{};
+  }
+  if (::mkdir(work.c_str(), 0700) == 0) return Done{};
+  return file_error("create", work, errno);
+}
+
+// One that is there, or a name for a new one.
+std::string LeaseStore::take_spare(std::vector<std::string>& spares, const char* ending) {
+  if (spares.empty()) return folder_ + "/" + kSpare + std::to_string(next_spare_++) + ending;
+  std::string spare = std::move(spares.back());
+  spares.pop_back();
+  return spare;
+}
+
+void LeaseStore::make_spare(const std::string& path, std::vector<std::string>& spares,
+                            const char* ending) {
+  std::string spare = folder_ + "/" + kSpare + std::to_string(next_spare_++) + ending;
+  if (spares.size() >= kSparesMax || ::rename(path.c_str(), spare.c_str()) != 0) {
+    return discard(path);
+  }
+  spares.push_back(std::move(spare));
 }
 
 // ---- After a restart
 // -----------------------------------------------------------------------------
 
-std::vector<FoundLease> LeaseStore::find_leases() const {
+std::set<LeaseStore::Name> LeaseStore::names_with(const std::vector<std::string>& endings) const {
+  std::set<Name> names;
+  for (const std::string& text : names_in(folder_)) {
+    const std::size_t first = text.find('.');
+    const std::size_t second = text.find('.', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    if (std::find(endings.begin(), endings.end(), text.substr(second)) == endings.end()) continue;
+    const auto lease = parse_number(std::string_view(text).substr(0, first));
+    const auto task = parse_number(std::string_view(text).substr(first + 1, second - first - 1));
+    if (!lease || !task) continue;
+    names.insert({static_cast<std::uint64_t>(*lease), static_cast<std::uint64_t>(*task)});
+  }
+  return names;
+}
+
+// A file that is renamed while the folder is listed can be missing from the list. While no agent
+// writes intents, a record is renamed once more at most, when a shim claims it: it cannot be
+// missing from two lists, and so not from two that are the same.
+std::set<LeaseStore::Name> LeaseStore::live_names() const {
+  const auto list = [&] { return names_with({".intent", ".claimed", ".void"}); };
+  std::set<Name> before;
+  std::set<Name> names = list();
+  do {
+    before = std::exchange(names, list());
+  } while (names != before);
+  return names;
+}
+
+void LeaseStore::find_spares() {
+  for (const std::string& name : names_in(folder_)) {
+    if (!name.starts_with(kSpare)) continue;
+    const std::string_view rest = std::string_view(name).substr(std::strlen(kSpare));
+    const auto number = parse_number(rest.substr(0, rest.find('.')));
+    if (!number) continue;
+    next_spare_ = std::max(next_spare_, static_cast<std::uint64_t>(*number) + 1);
+    auto& spares = name.ends_with(kSpareFolder) ? spare_folders_ : spare_records_;
+    spares.push_back(folder_ + "/" + name);
+  }
+}
+
+std::vector<FoundLease> LeaseStore::find_leases() {
+  find_spares();
   std::vector<FoundLease> found;
-  for (const std::uint64_t number : numbers_in(folder_ / "leases")) {
-    std::optional<berth::v1::Lease> lease = read_lease(live(number));
-    if (!lease) {  // nothing of it can have started before this file was there
-      remove_folder(live(number));
-      continue;
-    }
-    FoundLease& its = found.emplace_back();
-    its.lease = std::move(*lease);
-    for (const berth::v1::LeasedTask& task : its.lease.tasks()) {
-      find_task(its, task);
-    }
+  for (const Name& name : live_names()) {
+    find_task(name, found);
   }
   return found;
 }
 
-void LeaseStore::find_task(FoundLease& found, const berth::v1::LeasedTask& task) const {
-  const std::filesystem::path folder = task_folder(found.lease.id(), task.task_no());
-  if (!has_exit(folder)) {
-    if (void_intent(folder) || !has_claim(folder)) {
-      found.not_started.push_back(task.task_no());
-      return;
+void LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
+  const TaskFiles its = files(name.lease, name.task_no);
+  const bool taken_back = void_intent(its) || is_there(its.voided());
+  const Result<TaskRecord> record = read_record(taken_back ? its.voided() : its.claimed());
+  std::optional<berth::v1::Lease> lease = record.ok() ? lease_in(*record) : std::nullopt;
+  const bool has_ended = record.ok() && record->exit && !taken_back;
+  if (!lease || (record->boot_id != boot_id_ && !has_ended)) {
+    for (const auto& path : {its.voided(), its.claimed(), its.out(), its.err(), its.work()}) {
+      discard(path);
     }
-    const Result<ProcessIdentity> shim = read_claim(folder);
-    if (shim.ok() && is_running(*shim)) return;
-    // It may have written its exit between the two looks; then this kills nobody.
-    if (shim.ok()) kill_session(*shim);
+    return;
   }
-  berth::v1::TaskOutcome& outcome = found.ended.emplace_back();
-  outcome.set_task_no(task.task_no());
-  *outcome.mutable_result() = result_of_folder(folder);
+  if (found.empty() || found.back().lease.id() != name.lease) {
+    found.push_back({std::move(*lease), {}, {}});
+  } else {
+    *found.back().lease.add_tasks() = lease->tasks(0);
+  }
+  if (taken_back) return found.back().not_started.push_back(name.task_no);
+  if (!has_ended && is_running(record->shim())) return;
+  // It may have written its exit between the two looks; then this kills nobody.
+  if (!has_ended) kill_session(record->shim());
+  berth::v1::TaskOutcome& outcome = found.back().ended.emplace_back();
+  outcome.set_task_no(name.task_no);
+  *outcome.mutable_result() = result_of(its);
 }
 
 // ---- Output that is kept
 // -------------------------------------------------------------------------
 
-void LeaseStore::keep(std::uint64_t lease, std::int64_t until_unix_ms) const {
-  if (!write_file(live(lease) / "until", std::to_string(until_unix_ms)).ok()) return;
-  std::error_code ignored;  // stays where it is, and is told to the server once more
-  std::filesystem::rename(live(lease), kept(lease), ignored);
+void LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms) {
+  const TaskFiles its = files(lease, task_no);
+  const Result<TaskRecord> record = read_record(its.claimed());
+  if (!record) {
+    if (is_there(its.kept())) return;
+    discard(its.work());
+    return discard(its.voided());
+  }
+  const bool work_as_new = record->exit && is_as_new(its.work());
+  if (work_as_new) make_spare(its.work(), spare_folders_, kSpareFolder);
+  if (is_there(its.out()) || is_there(its.err()) || is_there(its.work())) {
+    if (!write_until(its.claimed(), until_unix_ms).ok()) return;  // told once more, and kept then
+    ::rename(its.claimed().c_str(), its.kept().c_str());
+  } else {
+    make_spare(its.claimed(), spare_records_, kSpareRecord);
+  }
 }
 
-std::vector<KeptLease> LeaseStore::find_kept() const {
-  std::vector<KeptLease> all;
-  for (const std::uint64_t number : numbers_in(folder_ / "kept")) {
-    std::optional<berth::v1::Lease> lease = read_lease(kept(number));
-    const Result<std::string> until = read_file(kept(number) / "until");
-    if (!lease || !until) {
-      remove_folder(kept(number));
-      continue;
-    }
-    all.push_back({std::move(*lease), field_number(*until)});
+std::vector<KeptTask> LeaseStore::find_kept() const {
+  std::vector<KeptTask> all;
+  for (const Name& name : names_with({".kept"})) {
+    const Result<TaskRecord> record = read_record(files(name.lease, name.task_no).kept());
+    std::optional<berth::v1::Lease> lease = record.ok() ? lease_in(*record) : std::nullopt;
+    if (lease) all.push_back({std::move(*lease), record->until_unix_ms});
   }
   return all;
 }
 
-void LeaseStore::remove_kept(std::uint64_t lease) const { remove_folder(kept(lease)); }
+void LeaseStore::remove_kept(std::uint64_t lease, std::uint64_t task_no) {
+  const TaskFiles its = files(lease, task_no);
+  if (!is_there(its.kept())) return;
+  for (const std::string& path : {its.out(), its.err(), its.work()}) {
+    discard(path);
+  }
+  make_spare(its.kept(), spare_records_, kSpareRecord);
+}
 
 }  // namespace berth::agent

@@ -1,60 +1,80 @@
-// LeaseStore: the leases with commands, as folders.
+// LeaseStore: the leases with commands, as files: one record per task (task_record.h).
 //
-//   leases/LEASE/lease     the lease's message, written before any of its tasks can start
-//   leases/LEASE/TASK/     see task_folder.h
-//   kept/LEASE/            the same after the server has acknowledged its end: only the output is
-//                          wanted still, until the instant in kept/LEASE/until (ms since 1970)
+// A lease of several tasks is several records, each with the lease's message and its own task. To
+// make a file costs ten times as much as to rename one, so records and working folders that are
+// done with are renamed to spares, and become those of later tasks. One that was taken back is
+// removed instead: a late shim may still write to it.
 //
-// This is the one place where folders are moved and removed. Blocks on the disk; may be used from
-// several threads as long as they touch different leases.
+// A lease that was begun before the machine's last boot, and whose end stands nowhere, is
+// forgotten: what its record says may be older than what its command did. The server, which does
+// not find it in the inventory, counts it as lost with the node.
+//
+// This is the one place where these files are moved and removed. Blocks on the disk. find_leases()
+// comes first and alone; afterwards everything is the worker's, except files().
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/leases.h"
+#include "agent/task_record.h"
 #include "base/result.h"
 #include "berth/v1/agent.pb.h"
 
 namespace berth::agent {
 
-struct KeptLease {
-  berth::v1::Lease lease;
+struct KeptTask {
+  berth::v1::Lease lease;  // with this task alone
   std::int64_t until_unix_ms = 0;
 };
 
 class LeaseStore {
  public:
-  explicit LeaseStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit LeaseStore(const std::filesystem::path& folder);
 
-  // Makes the two folders, which only their owner may enter.
+  // Makes the folder, which only its owner may enter.
   Status prepare() const;
 
-  std::filesystem::path task_folder(std::uint64_t lease, std::uint64_t task_no) const;
-  std::filesystem::path kept_task_folder(std::uint64_t lease, std::uint64_t task_no) const;
+  TaskFiles files(std::uint64_t lease, std::uint64_t task_no) const;
 
-  // An error also if this lease has been here before.
-  Status write_lease(const berth::v1::Lease& lease) const;
+  // Puts down that this task may be begun, with a working folder if it names none.
+  Status write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task);
 
   // What earlier incarnations left and was not acknowledged. Takes back what nobody has started,
   // and ends what has lost its shim: after it each task runs, has ended, or never will start.
-  std::vector<FoundLease> find_leases() const;
+  std::vector<FoundLease> find_leases();
 
-  void keep(std::uint64_t lease, std::int64_t until_unix_ms) const;
-  std::vector<KeptLease> find_kept() const;
-  void remove_kept(std::uint64_t lease) const;
+  // The server has acknowledged the end of a task: only its output is wanted still, if it has any.
+  void keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms);
+  std::vector<KeptTask> find_kept() const;
+  void remove_kept(std::uint64_t lease, std::uint64_t task_no);
 
  private:
-  std::filesystem::path live(std::uint64_t lease) const;
-  std::filesystem::path kept(std::uint64_t lease) const;
-  void find_task(FoundLease& found, const berth::v1::LeasedTask& task) const;
+  struct Name {  // LEASE.TASK
+    std::uint64_t lease;
+    std::uint64_t task_no;
+    auto operator<=>(const Name&) const = default;
+  };
+  std::set<Name> names_with(const std::vector<std::string>& endings) const;
+  std::set<Name> live_names() const;
+  void find_task(Name name, std::vector<FoundLease>& found) const;
+  void find_spares();
 
-  std::filesystem::path folder_;
+  std::string take_spare(std::vector<std::string>& spares, const char* ending);
+  void make_spare(const std::string& path, std::vector<std::string>& spares, const char* ending);
+  Status make_work_folder(const TaskFiles& files);
+
+  std::string folder_;
+  std::string boot_id_;
+  std::vector<std::string> spare_records_;  // paths
+  std::vector<std::string> spare_folders_;
+  std::uint64_t next_spare_ = 0;
 };
 
 // How a task ended, in the words of the protocol.
-berth::v1::TaskResult result_of_folder(const std::filesystem::path& task_folder);
+berth::v1::TaskResult result_of(const TaskFiles& files);
 
 }  // namespace berth::agent

@@ -46,6 +46,17 @@ Leases::Held* Leases::find(std::uint64_t lease) {
   return found == held_.end() ? nullptr : &found->second;
 }
 
+bool Leases::is_open(std::uint64_t lease, std::uint64_t task_no) const {
+  const auto found = held_.find(lease);
+  if (found == held_.end()) return false;
+  const Held& held = found->second;
+  for (int task = 0; task < held.lease.tasks_size(); ++task) {
+    if (held.lease.tasks(task).task_no() != task_no) continue;
+    return held.tasks[static_cast<std::size_t>(task)] != TaskStage::ended;
+  }
+  return false;
+}
+
 // ---- Waiting
 // -------------------------------------------------------------------------------------
 

@@ -71,6 +71,8 @@ class Leases {
   void forget(const berth::v1::Report& report);
 
   std::size_t live() const { return held_.size(); }
+  // The lease is here and this task of it has not ended.
+  bool is_open(std::uint64_t lease, std::uint64_t task_no) const;
 
  private:
   enum class Stage : std::uint8_t { waiting, running };

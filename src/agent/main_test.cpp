@@ -1,4 +1,4 @@
-// The test program's main. As `berth_agent_tests shim FOLDER` it is the shim, as the berth binary
+// The test program's main. As `berth_agent_tests launcher` it is the launcher, as the berth binary
 // would be; as `berth_agent_tests agent FOLDER FIRST` it is a server that gets killed:
 // kill_test.cpp.
 #include <string>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "agent/shim.h"
+#include "agent/launcher.h"
 #include "agent/testing/commands.h"
 
 namespace {
@@ -18,8 +18,7 @@ namespace {
   support::RunningAgent agent(support::command_options(folder));
   agent.give(support::welcome());
   for (std::uint64_t lease = first; lease < first + 20; ++lease) {
-    agent.give(
-        support::script_lease(lease, "echo $BERTH_LEASE >> ../../../../../starts; sleep 0.02"));
+    agent.give(support::script_lease(lease, "echo $BERTH_LEASE >> ../../../starts; sleep 0.02"));
   }
   while (true) {
     ::pause();
@@ -29,8 +28,8 @@ namespace {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view mode = argc > 2 ? argv[1] : "";
-  if (mode == "shim") return berth::agent::run_shim(argv[2]);
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "launcher") return berth::agent::run_launcher();
   if (mode == "agent" && argc == 4) run_agent_until_killed(argv[2], std::stoull(argv[3]));
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -20,8 +20,7 @@ constexpr std::size_t kTail = 4096;
 Result<OutputPump> OutputPump::open(const std::filesystem::path& path, std::uint64_t cap) {
   OutputPump pump;
   pump.left_ = cap;
-  pump.file_ = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!pump.file_) return file_error("create", path, errno);
+  pump.path_ = path;
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error("make a pipe for", path, errno);
   pump.read_end_ = Fd(ends[0]);
@@ -62,9 +61,14 @@ void OutputPump::keep(std::string_view bytes) {
   const std::string_view kept = bytes.substr(0, left_);
   left_ -= kept.size();
   if (kept.size() < bytes.size()) cut_ = true;
-  if (kept.empty() || write_all(file_.get(), kept, "the task's output").ok()) return;
+  if (kept.empty() || write(kept)) return;
   cut_ = true;
   left_ = 0;
+}
+
+bool OutputPump::write(std::string_view bytes) {
+  if (!file_) file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return file_ && write_all(file_.get(), bytes, path_).ok();
 }
 
 }  // namespace berth::agent

@@ -1,7 +1,7 @@
 // OutputPump: moves one stream of a task from its pipe into a file, up to a cap.
 //
-// What is over the cap is read and dropped, so that the task never blocks on it. A disk that is
-// full counts as a cap.
+// The file is made with the first byte. What is over the cap is read and dropped, so that the task
+// never blocks on it. A disk that is full counts as a cap.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace berth::agent {
 
 class OutputPump {
  public:
-  // Opens the pipe and the file.
+  // Opens the pipe.
   static Result<OutputPump> open(const std::filesystem::path& path, std::uint64_t cap);
 
   // The end that the task writes to; the pump keeps the other. To be closed once the task has it.
@@ -33,9 +33,11 @@ class OutputPump {
  private:
   bool pump_once();
   void keep(std::string_view bytes);
+  bool write(std::string_view bytes);
 
   Fd read_end_;
   Fd write_end_;
+  std::filesystem::path path_;
   Fd file_;
   std::uint64_t left_ = 0;
   bool cut_ = false;

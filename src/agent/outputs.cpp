@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/task_folder.h"
+#include "agent/task_record.h"
 
 namespace berth::agent {
 namespace {
@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kChunk = 64 * 1024;
 constexpr int kChunksPerTurn = 8;  // then others have their turn
 constexpr Duration kFollow = milliseconds(100);
+constexpr Duration kLeaseComesWithin = seconds(10);
 constexpr std::uint32_t kOut = 1;
 constexpr std::uint32_t kErr = 2;
 
@@ -32,14 +33,17 @@ std::int64_t unix_ms() {
 // -------------------------------------------------------------------------------
 
 void Outputs::add(const berth::v1::Lease& lease) {
-  Entry& entry = leases_[lease.id()];
   for (const berth::v1::LeasedTask& task : lease.tasks()) {
+    if (task.spec().command().argv_size() == 0) continue;
+    Entry& entry = leases_[lease.id()];
     const std::int64_t own_ms = task.spec().result_ttl_ms();
     entry.ttl = std::max(entry.ttl, own_ms > 0 ? milliseconds(own_ms) : ttl_);
-    if (task.spec().command().argv_size() == 0) continue;
-    entry.attempts.push_back({task.task_no(), task.attempt()});
-    by_attempt_[entry.attempts.back()] = lease.id();
+    const Attempt attempt{task.task_no(), task.attempt()};
+    const auto [place, is_new] = by_attempt_.try_emplace(attempt, lease.id());
+    if (!is_new && std::exchange(place->second, lease.id()) == lease.id()) continue;  // told again
+    entry.attempts.push_back(attempt);
   }
+  if (!early_.empty()) answer_early();
 }
 
 void Outputs::keep(std::uint64_t lease) {
@@ -47,8 +51,10 @@ void Outputs::keep(std::uint64_t lease) {
   if (found == leases_.end() || found->second.kept) return;
   const std::int64_t until = unix_ms() + found->second.ttl.ns / 1'000'000;
   found->second.kept = true;
-  worker_.post([this, lease, until] {
-    store_.keep(lease, until);
+  worker_.post([this, lease, until, attempts = found->second.attempts] {
+    for (const auto& [task_no, attempt] : attempts) {
+      store_.keep(lease, task_no, until);
+    }
     loop_.post([this, lease, until] { forget_at(lease, until); });
   });
 }
@@ -56,28 +62,36 @@ void Outputs::keep(std::uint64_t lease) {
 void Outputs::find_kept() {
   worker_.post([this] {
     loop_.post([this, found = store_.find_kept()] {
-      for (const KeptLease& kept : found) {
+      for (const KeptTask& kept : found) {
+        const std::uint64_t lease = kept.lease.id();
+        const bool is_new = !leases_.contains(lease);
         add(kept.lease);
-        leases_[kept.lease.id()].kept = true;
-        forget_at(kept.lease.id(), kept.until_unix_ms);
+        if (!is_new) continue;  // others of this lease were kept too, or are about to be
+        leases_[lease].kept = true;
+        forget_at(lease, kept.until_unix_ms);
       }
       kept_known_ = true;
-      for (const berth::v1::LogRequest& waiting : std::exchange(early_, {})) {
-        request(waiting);
-      }
+      answer_early();
     });
   });
 }
 
 void Outputs::forget_at(std::uint64_t lease, std::int64_t until_unix_ms) {
   const Duration left = milliseconds(std::max<std::int64_t>(0, until_unix_ms - unix_ms()));
-  loop_.after(left, [this, lease] {
-    for (const Attempt& attempt : leases_[lease].attempts) {
-      const auto found = by_attempt_.find(attempt);
-      if (found != by_attempt_.end() && found->second == lease) by_attempt_.erase(found);
+  loop_.after(left, [this, lease] { forget(lease); });
+}
+
+void Outputs::forget(std::uint64_t lease) {
+  const std::vector<Attempt> attempts = std::move(leases_[lease].attempts);
+  leases_.erase(lease);
+  for (const Attempt& attempt : attempts) {
+    const auto found = by_attempt_.find(attempt);
+    if (found != by_attempt_.end() && found->second == lease) by_attempt_.erase(found);
+  }
+  worker_.post([this, lease, attempts] {
+    for (const auto& [task_no, attempt] : attempts) {
+      store_.remove_kept(lease, task_no);
     }
-    leases_.erase(lease);
-    worker_.post([this, lease] { store_.remove_kept(lease); });
   });
 }
 
@@ -90,16 +104,36 @@ void Outputs::request(const berth::v1::LogRequest& request) {
     std::erase_if(early_, [&](const auto& each) { return each.request() == request.request(); });
     return;
   }
-  const std::optional<std::uint64_t> lease = lease_of(request);
-  if (!lease && !kept_known_) return early_.push_back(request);
-  if (!lease) {
-    return refuse(request.request(),
-                  "There is no output of task " + std::to_string(request.task_no()) +
-                      " on this node: it ran no command here, or its time is over.");
+  if (const std::optional<std::uint64_t> lease = lease_of(request)) return begin(request, *lease);
+  if (kept_known_ && !request.follow()) return refuse(request);
+  early_.push_back(request);
+  if (!request.follow()) return;
+  loop_.after(kLeaseComesWithin, [this, number = request.request()] { refuse_if_early(number); });
+}
+
+void Outputs::answer_early() {
+  for (const berth::v1::LogRequest& waiting : std::exchange(early_, {})) {
+    if (const std::optional<std::uint64_t> lease = lease_of(waiting)) {
+      begin(waiting, *lease);
+    } else if (kept_known_ && !waiting.follow()) {
+      refuse(waiting);
+    } else {
+      early_.push_back(waiting);
+    }
   }
-  Reader& reader = readers_[request.request()];
-  reader = Reader{request, *lease, request.task_no(), {}, {}};
-  read_more(request.request());
+}
+
+void Outputs::refuse_if_early(std::uint64_t request) {
+  const auto found = std::find_if(early_.begin(), early_.end(),
+                                  [&](const auto& each) { return each.request() == request; });
+  if (found == early_.end()) return;
+  refuse(*found);
+  early_.erase(found);
+}
+
+void Outputs::begin(const berth::v1::LogRequest& request, std::uint64_t lease) {
+  readers_[request.request()] = Reader{request, lease, request.task_no(), {}, {}};
+  loop_.post([this, number = request.request()] { read_more(number); });
 }
 
 // Attempt 0 asks for the last.
@@ -121,7 +155,7 @@ void Outputs::read_more(std::uint64_t request) {
   if (found == readers_.end()) return;  // cancelled
   Reader& reader = found->second;
   // Asked first: what the task wrote before its end is then read below.
-  const bool more_may_come = reader.request.follow() && is_running_(reader.lease, reader.task_no);
+  const bool more_may_come = reader.request.follow() && is_open_(reader.lease, reader.task_no);
   read_stream(reader, reader.out, kOut);
   read_stream(reader, reader.err, kErr);
   if (!reader.out.at_end || !reader.err.at_end) {
@@ -134,18 +168,10 @@ void Outputs::read_more(std::uint64_t request) {
   }
 }
 
-// A folder is moved from live to kept and never back, so it is looked for in this order.
-std::array<std::filesystem::path, 2> Outputs::folders_of(const Reader& reader) const {
-  return {store_.task_folder(reader.lease, reader.task_no),
-          store_.kept_task_folder(reader.lease, reader.task_no)};
-}
-
 void Outputs::open_stream(const Reader& reader, Stream& stream, std::uint32_t number) const {
-  for (const std::filesystem::path& folder : folders_of(reader)) {
-    const std::filesystem::path path = folder / (number == kOut ? "out" : "err");
-    stream.file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (stream.file) return;
-  }
+  const TaskFiles files = store_.files(reader.lease, reader.task_no);
+  stream.file =
+      Fd(::open((number == kOut ? files.out() : files.err()).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) {
@@ -168,11 +194,12 @@ void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) 
 }
 
 void Outputs::finish(Reader& reader) {
-  const auto [live, kept] = folders_of(reader);
-  Result<ExitRecord> exit = read_exit(live);
-  if (!exit) exit = read_exit(kept);
+  const TaskFiles files = store_.files(reader.lease, reader.task_no);
+  Result<TaskRecord> record = read_record(files.claimed());
+  if (!record) record = read_record(files.kept());
+  const ExitRecord exit = record.ok() && record->exit ? *record->exit : ExitRecord{};
   for (const std::uint32_t number : {kOut, kErr}) {
-    if (!exit || !(number == kOut ? exit->out_cut : exit->err_cut)) continue;
+    if (!(number == kOut ? exit.out_cut : exit.err_cut)) continue;
     berth::v1::AgentMessage message;
     message.mutable_log()->set_request(reader.request.request());
     message.mutable_log()->set_stream(number);
@@ -185,11 +212,14 @@ void Outputs::finish(Reader& reader) {
   send_(std::move(end));
 }
 
-void Outputs::refuse(std::uint64_t request, std::string why) {
+void Outputs::refuse(const berth::v1::LogRequest& request) {
   berth::v1::AgentMessage message;
-  message.mutable_log()->set_request(request);
+  message.mutable_log()->set_request(request.request());
   message.mutable_log()->set_end(true);
-  message.mutable_log()->set_error(std::move(why));
+  message.mutable_log()->set_error("There is no output of task " +
+                                   std::to_string(request.task_no()) +
+                                   " on this node: it ran no command here, wrote nothing before "
+                                   "the last restart, or its time is over.");
   send_(std::move(message));
 }
 

@@ -2,10 +2,10 @@
 //
 // A lease's output is live until the server has acknowledged its end, then kept for its time, then
 // removed. Reads files; the tasks' shims write them. On the loop's thread; moves and removals on
-// the worker's.
+// the worker's. That a task wrote nothing is remembered as long as output would be kept, but not
+// across a restart.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -27,24 +27,25 @@ namespace berth::agent {
 class Outputs {
  public:
   using Send = Reports::Send;
-  using IsRunning = std::function<bool(std::uint64_t lease, std::uint64_t task_no)>;
+  using IsOpen = std::function<bool(std::uint64_t lease, std::uint64_t task_no)>;
 
-  // `ttl`: for tasks that name no time of their own.
-  Outputs(Loop& loop, Worker& worker, const LeaseStore& store, Duration ttl, Send send,
-          IsRunning is_running)
+  // `ttl`: for tasks that name no time of their own. `is_open`: it has not ended yet.
+  Outputs(Loop& loop, Worker& worker, LeaseStore& store, Duration ttl, Send send, IsOpen is_open)
       : loop_(loop),
         worker_(worker),
         store_(store),
         ttl_(ttl),
         send_(std::move(send)),
-        is_running_(std::move(is_running)) {}
+        is_open_(std::move(is_open)) {}
 
+  // From when the lease comes; leases without commands are passed over.
   void add(const berth::v1::Lease& lease);
   // The server has acknowledged the lease's end. Nothing happens if it is not here.
   void keep(std::uint64_t lease);
   // Looks for what earlier incarnations kept. Requests wait until that is known.
   void find_kept();
 
+  // One that follows may come before its lease, and waits for it a while.
   void request(const berth::v1::LogRequest& request);
 
  private:
@@ -67,22 +68,25 @@ class Outputs {
   };
 
   void forget_at(std::uint64_t lease, std::int64_t until_unix_ms);
+  void forget(std::uint64_t lease);
   std::optional<std::uint64_t> lease_of(const berth::v1::LogRequest& request) const;
+  void answer_early();
+  void begin(const berth::v1::LogRequest& request, std::uint64_t lease);
+  void refuse_if_early(std::uint64_t request);
   void read_more(std::uint64_t request);
   void read_stream(Reader& reader, Stream& stream, std::uint32_t number);
   void open_stream(const Reader& reader, Stream& stream, std::uint32_t number) const;
   void finish(Reader& reader);
-  std::array<std::filesystem::path, 2> folders_of(const Reader& reader) const;
-  void refuse(std::uint64_t request, std::string why);
+  void refuse(const berth::v1::LogRequest& request);
 
   Loop& loop_;
   Worker& worker_;
-  const LeaseStore& store_;
+  LeaseStore& store_;
   Duration ttl_;
   Send send_;
-  IsRunning is_running_;
+  IsOpen is_open_;
   bool kept_known_ = false;
-  std::vector<berth::v1::LogRequest> early_;  // came before kept_known_
+  std::vector<berth::v1::LogRequest> early_;  // came before kept_known_, or before their lease
   std::map<std::uint64_t, Entry> leases_;
   std::map<Attempt, std::uint64_t> by_attempt_;
   std::map<std::uint64_t, Reader> readers_;

@@ -27,6 +27,7 @@ struct Logs {
 class OutputsTest : public ::testing::Test {
  protected:
   AgentOptions options() { return command_options(folder_.path() / "agent"); }
+  LeaseStore store() { return LeaseStore(folder_.path() / "agent"); }
   std::string file(const std::string& name) { return (folder_.path() / name).string(); }
 
   static berth::v1::ServerMessage ask(std::uint64_t request, std::uint64_t task_no,
@@ -87,6 +88,32 @@ TEST_F(OutputsTest, FollowsARunningTaskToItsEnd) {
   EXPECT_EQ(logs(agent, 7).out, "two\n");
 }
 
+TEST_F(OutputsTest, OneThatFollowsMayComeBeforeItsTask) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(ask(7, 1, 1, true));
+  agent.give(ask(8, 99, 1));  // the agent has looked at both when it answers this one
+  EXPECT_NE(logs(agent, 8).error, "");
+  berth::v1::Lease lease = command_lease(1, {"echo", "late"});
+  lease.set_start_after_ms(50);  // the lease is here, its command not yet
+  agent.give(lease);
+  const Logs got = logs(agent, 7);
+  EXPECT_EQ(got.out, "late\n");
+  EXPECT_EQ(got.error, "");
+}
+
+TEST_F(OutputsTest, OfATaskThatWroteNothingThereIsNothing) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(command_lease(1, {"true"}));
+  agent.sent.outcomes(1);
+  agent.give(acknowledge(2));
+  wait_until([&] { return !std::filesystem::exists(store().files(1, 1).claimed()); });
+  agent.give(ask(7, 1, 1));
+  const Logs got = logs(agent, 7);
+  EXPECT_EQ(got.out + got.err + got.error, "");
+}
+
 TEST_F(OutputsTest, AFollowerThatCancelsHearsNoMore) {
   RunningAgent agent(options());
   agent.give(welcome());
@@ -121,7 +148,7 @@ TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) 
     agent.give(again);
     agent.sent.outcomes(2);
     agent.give(acknowledge(4));
-    wait_until([&] { return std::filesystem::exists(folder_.path() / "agent" / "kept" / "2"); });
+    wait_until([&] { return std::filesystem::exists(store().files(2, 1).kept()); });
     agent.give(ask(1, 1, 1));
     EXPECT_EQ(logs(agent, 1).out, "first\n");
   }
@@ -138,8 +165,8 @@ TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) 
   agent.give(brief);
   agent.sent.outcomes(3);
   agent.give(acknowledge(2));
-  wait_until([&] { return !std::filesystem::exists(folder_.path() / "agent" / "leases" / "3"); });
-  wait_until([&] { return !std::filesystem::exists(folder_.path() / "agent" / "kept" / "3"); });
+  wait_until([&] { return !std::filesystem::exists(store().files(3, 5).claimed()); });
+  wait_until([&] { return !std::filesystem::exists(store().files(3, 5).out()); });
   agent.give(ask(3, 5, 1));
   EXPECT_NE(logs(agent, 3).error, "");
 }

@@ -1,7 +1,7 @@
 // Reading /proc.
 #include "agent/process_info.h"
 
-#include <charconv>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <sstream>
@@ -27,13 +27,14 @@ Stat stat_of(pid_t pid) {
   if (!text) return {};
   const std::size_t name_end = text->rfind(')');
   if (name_end == std::string::npos) return {};
-  std::istringstream rest(text->substr(name_end + 1));
+  std::string_view rest = std::string_view(*text).substr(name_end + 2);
   Stat stat;
-  rest >> stat.state;
-  std::int64_t value = 0;
-  for (int field = 4; field <= 22 && rest >> value; ++field) {
-    if (field == 6) stat.session = static_cast<pid_t>(value);
-    if (field == 22) stat.start_ticks = static_cast<std::uint64_t>(value);
+  for (int field = 3; field <= 22 && !rest.empty(); ++field) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    if (field == 3) stat.state = word.front();
+    if (field == 6) stat.session = static_cast<pid_t>(field_number(word));
+    if (field == 22) stat.start_ticks = static_cast<std::uint64_t>(field_number(word));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
   return stat;
 }
@@ -45,7 +46,7 @@ std::string boot_id() {
   return text.ok() ? text->substr(0, text->find('\n')) : std::string();
 }
 
-ProcessIdentity identity_of(pid_t pid) { return {pid, stat_of(pid).start_ticks, boot_id()}; }
+std::uint64_t start_ticks_of(pid_t pid) { return stat_of(pid).start_ticks; }
 
 bool is_running(const ProcessIdentity& identity) {
   if (identity.pid <= 0 || identity.boot_id != boot_id()) return false;

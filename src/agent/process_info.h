@@ -6,15 +6,15 @@
 
 #include <sys/types.h>
 
-#include "agent/task_folder.h"
+#include "agent/task_record.h"
 
 namespace berth::agent {
 
 // Changes with each boot of the machine. Empty where the kernel does not tell.
 std::string boot_id();
 
-// start_ticks is 0 if there is no such process.
-ProcessIdentity identity_of(pid_t pid);
+// When the process started, counted from the boot. 0 if there is no such process.
+std::uint64_t start_ticks_of(pid_t pid);
 
 // The same process still runs; one that has ended and waits for its parent does not.
 bool is_running(const ProcessIdentity& identity);

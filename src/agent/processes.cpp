@@ -1,36 +1,27 @@
 // Starting shims, watching them, and telling how their tasks ended.
 #include "agent/processes.h"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/environment.h"
 #include "agent/process_info.h"
-
-extern char** environ;
 
 namespace berth::agent {
 namespace {
 
 using berth::v1::TaskResult;
 
-constexpr Duration kDefaultGrace = seconds(10);
 // A node that cannot start anything must not eat a queue, nor spin.
 constexpr Duration kPauseAfterFailure = seconds(1);
 constexpr Duration kLookAgain = milliseconds(100);
 
 struct Launch {
-  std::uint64_t task_no;
-  std::filesystem::path folder;
+  berth::v1::LeasedTask task;
   Intent intent;
 };
 
@@ -43,46 +34,23 @@ int signal_named(const std::string& name) {
   return SIGTERM;
 }
 
-// In its own session from the first moment, so that a signal to the server's terminal or group does
-// not reach it.
-Result<pid_t> spawn_shim(const std::string& program, const std::filesystem::path& folder) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  const std::string complaints = (folder / "shim").string();
-  ::posix_spawn_file_actions_addopen(&actions, 2, complaints.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                     0600);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-
-  const std::string path = folder.string();
-  const char* const argv[] = {program.c_str(), "shim", path.c_str(), nullptr};
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions, &attributes,
-                                  const_cast<char* const*>(argv), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return file_error("start the shim", program, error);
-  return pid;
-}
-
-Result<pid_t> launch(const Launch& launch, const std::string& program) {
-  if (const Status written = write_intent(launch.folder, launch.intent); !written) {
-    return written.error();
-  }
-  return spawn_shim(program, launch.folder);
-}
-
 }  // namespace
+
+Processes::Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentOptions& options,
+                     Ended ended)
+    : loop_(loop),
+      worker_(worker),
+      store_(store),
+      options_(options),
+      ended_(std::move(ended)),
+      launcher_(
+          loop, options.launcher_program,
+          [this](Key key, Result<Fd> shim) { launched(key, std::move(shim)); },
+          [this](const Launcher::Process* launcher) { launcher_died(launcher); }) {}
 
 Processes::~Processes() {
   for (const auto& [key, running] : running_) {
-    if (running.pidfd) loop_.unwatch(running.pidfd.get());
+    if (running.shim) loop_.unwatch(running.shim.get());
   }
 }
 
@@ -90,34 +58,45 @@ Processes::~Processes() {
 // ------------------------------------------------------------------------------------
 
 void Processes::start(const berth::v1::Lease& lease, std::span<const int> tasks) {
+  berth::v1::Lease head = lease;
+  head.clear_tasks();
   std::vector<Launch> launches;
   for (const int place : tasks) {
     const berth::v1::LeasedTask& task = lease.tasks(place);
-    std::filesystem::path folder = store_.task_folder(lease.id(), task.task_no());
-    running_[{lease.id(), task.task_no()}].folder = folder;
-    launches.push_back({task.task_no(), std::move(folder), intent_of(lease, task)});
+    Intent intent = intent_of(lease, task);
+    running_[{lease.id(), task.task_no()}].files = intent.files;
+    launches.push_back({task, std::move(intent)});
   }
-  worker_.post([this, lease, launches = std::move(launches)] {
-    const Status written = store_.write_lease(lease);
+  worker_.post([this, head = std::move(head), launches = std::move(launches)] {
     for (const Launch& each : launches) {
-      Result<pid_t> shim =
-          written.ok() ? launch(each, options_.shim_program) : Result<pid_t>(written.error());
-      loop_.post([this, key = Key{lease.id(), each.task_no}, shim] { spawned(key, shim); });
+      Result<Launcher::ProcessPtr> launcher = launch(head, each.task, each.intent);
+      loop_.post([this, key = Key{head.id(), each.task.task_no()}, launcher = std::move(launcher)] {
+        asked(key, launcher);
+      });
     }
   });
+}
+
+Result<Launcher::ProcessPtr> Processes::launch(const berth::v1::Lease& lease,
+                                               const berth::v1::LeasedTask& task,
+                                               const Intent& intent) {
+  if (const Status written = store_.write_intent(lease, task); !written) return written.error();
+  return launcher_.launch({lease.id(), task.task_no()}, intent);
 }
 
 Intent Processes::intent_of(const berth::v1::Lease& lease,
                             const berth::v1::LeasedTask& task) const {
   const berth::v1::TaskSpec& spec = task.spec();
   Intent intent;
+  intent.files = store_.files(lease.id(), task.task_no());
   intent.argv.assign(spec.command().argv().begin(), spec.command().argv().end());
   intent.environment =
       task_environment(lease, task, {options_.passthrough_env, visible_devices(lease)},
                        [](const char* name) -> const char* { return std::getenv(name); });
   intent.workdir = spec.workdir();
   intent.stop_signal = signal_named(spec.stop_signal());
-  intent.stop_grace = spec.stop_grace_ms() > 0 ? milliseconds(spec.stop_grace_ms()) : kDefaultGrace;
+  intent.stop_grace =
+      spec.stop_grace_ms() > 0 ? milliseconds(spec.stop_grace_ms()) : options_.default_stop_grace;
   intent.run_limit = run_limit(task, options_.default_run_limit);
   intent.output_cap = options_.output_cap_bytes;
   return intent;
@@ -136,46 +115,73 @@ std::string Processes::visible_devices(const berth::v1::Lease& lease) const {
   return devices;
 }
 
-void Processes::spawned(Key key, const Result<pid_t>& shim) {
+// The answer may have come before this.
+void Processes::asked(Key key, const Result<Launcher::ProcessPtr>& launcher) {
+  const auto found = running_.find(key);
+  if (found == running_.end() || found->second.launched) return;
+  if (!launcher) return end_unstarted(key, launcher.error().message);
+  found->second.launcher = launcher->get();
+  if ((*launcher)->dead) find_shim(key);
+}
+
+void Processes::launched(Key key, Result<Fd>&& shim) {
   const auto found = running_.find(key);
   if (found == running_.end()) return;
   if (!shim) return end_unstarted(key, shim.error().message);
-  found->second.shim = identity_of(*shim);
-  watch(key);
+  watch(key, std::move(*shim));
   if (found->second.stop_asked) ask_to_stop(found->second);
+}
+
+void Processes::launcher_died(const Launcher::Process* launcher) {
+  std::vector<Key> unanswered;
+  for (const auto& [key, running] : running_) {
+    if (running.launcher == launcher && !running.launched) unanswered.push_back(key);
+  }
+  for (const Key& key : unanswered) {
+    find_shim(key);
+  }
 }
 
 void Processes::adopt(std::uint64_t lease, std::uint64_t task_no) {
   const Key key{lease, task_no};
-  Running& running = running_[key];
-  running.folder = store_.task_folder(lease, task_no);
-  const Result<ProcessIdentity> shim = read_claim(running.folder);
-  if (!shim) return loop_.post([this, key] { settle(key); });
-  running.shim = *shim;
-  watch(key);
+  running_[key].files = store_.files(lease, task_no);
+  find_shim(key);
 }
 
 // ---- Watching
 // ------------------------------------------------------------------------------------
 
-void Processes::watch(Key key) {
-  Running& running = running_.at(key);
-  running.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, running.shim.pid, 0)));
+// The shim of a task that nobody has told about, by its claim. One that has not claimed never will.
+void Processes::find_shim(Key key) {
+  const TaskFiles& files = running_.at(key).files;
+  if (void_intent(files)) return end_unstarted(key, "The launcher of commands was killed.");
+  const Result<TaskRecord> record = read_record(files.claimed());
+  const ProcessIdentity identity = record.ok() ? record->shim() : ProcessIdentity{};
+  Fd shim(identity.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)) : -1);
   // The pid may have been given to somebody else before it was opened.
-  if (!berth::agent::is_running(running.shim)) {
-    running.pidfd.reset();
+  if (!is_running(identity)) {
+    running_.at(key).launched = true;
     return loop_.post([this, key] { settle(key); });
   }
-  if (!running.pidfd) return look_again_later(key);
-  loop_.watch(running.pidfd.get(), [this, key] { settle(key); });
+  watch(key, std::move(shim));
+  if (running_.at(key).stop_asked) ask_to_stop(running_.at(key));
 }
 
-// Where the kernel gives no pidfd, or no more files can be opened.
+void Processes::watch(Key key, Fd&& shim) {
+  Running& running = running_.at(key);
+  running.launched = true;
+  running.shim = std::move(shim);
+  if (!running.shim) return look_again_later(key);
+  loop_.watch(running.shim.get(), [this, key] { settle(key); });
+}
+
+// When no more files can be opened. A shim that has not claimed by then is not waited for.
 void Processes::look_again_later(Key key) {
   loop_.after(kLookAgain, [this, key] {
     const auto found = running_.find(key);
     if (found == running_.end()) return;
-    if (!berth::agent::is_running(found->second.shim)) return settle(key);
+    const Result<TaskRecord> record = read_record(found->second.files.claimed());
+    if (!record || !is_running(record->shim())) return settle(key);
     look_again_later(key);
   });
 }
@@ -187,39 +193,35 @@ void Processes::stop(std::uint64_t lease, std::uint64_t task_no) {
   const auto found = running_.find({lease, task_no});
   if (found == running_.end()) return;
   found->second.stop_asked = true;
-  if (found->second.shim.pid > 0) ask_to_stop(found->second);
+  if (found->second.launched) ask_to_stop(found->second);
 }
 
 // A shim that has not claimed its task yet finds nothing to claim; one that has, stops it.
 void Processes::ask_to_stop(const Running& running) {
-  if (void_intent(running.folder)) return;
-  if (running.pidfd) {
-    ::syscall(SYS_pidfd_send_signal, running.pidfd.get(), SIGTERM, nullptr, 0U);
+  if (void_intent(running.files)) return;
+  if (running.shim) {
+    ::syscall(SYS_pidfd_send_signal, running.shim.get(), SIGTERM, nullptr, 0U);
     return;
   }
-  if (berth::agent::is_running(running.shim)) ::kill(running.shim.pid, SIGTERM);
+  const Result<TaskRecord> record = read_record(running.files.claimed());
+  if (record.ok() && is_running(record->shim())) ::kill(record->shim_pid, SIGTERM);
 }
 
 // ---- Ending
 // --------------------------------------------------------------------------------------
 
-// The shim has ended. Its pid stays taken until it is reaped, so the session is looked at first.
+// The shim has ended.
 void Processes::settle(Key key) {
   const auto found = running_.find(key);
   if (found == running_.end()) return;
   Running& running = found->second;
-  const bool claimed = has_claim(running.folder);
-  if (claimed && !has_exit(running.folder)) kill_session(running.shim);
-  if (running.pidfd) loop_.unwatch(running.pidfd.get());
-  if (running.shim.pid > 0) ::waitpid(running.shim.pid, nullptr, WNOHANG);
-  if (claimed) return end(key, result_of_folder(running.folder));
-
-  void_intent(running.folder);
-  if (!running.stop_asked) {
-    const Result<std::string> complaints = read_file(running.folder / "shim");
-    return end_unstarted(key, "The shim ended before it began the task. " +
-                                  (complaints.ok() ? *complaints : std::string()));
+  if (running.shim) loop_.unwatch(running.shim.get());
+  if (!void_intent(running.files) && has_claim(running.files)) {
+    const Result<TaskRecord> record = read_record(running.files.claimed());
+    if (record.ok() && !record->exit) kill_session(record->shim());
+    return end(key, result_of(running.files));
   }
+  if (!running.stop_asked) return end_unstarted(key, "The shim ended before it began the task.");
   TaskResult result;
   result.set_message("Stopped on request before it began.");
   end(key, std::move(result));
@@ -231,7 +233,7 @@ void Processes::end(Key key, TaskResult&& result) {
 }
 
 void Processes::end_unstarted(Key key, const std::string& why) {
-  void_intent(running_.at(key).folder);
+  void_intent(running_.at(key).files);
   TaskResult result;
   result.set_failure(berth::v1::INFRASTRUCTURE);
   result.set_message(why);

@@ -1,8 +1,8 @@
 // Processes: the executor of commands. Each task runs under a shim of its own (shim.h).
 //
-// The agent writes down what is to run, starts the shim, watches it and reads what it left; output,
-// limits and the command's children are the shim's. Decides on the loop's thread, writes and spawns
-// on the worker's.
+// The agent writes down what is to run, has the launcher fork the shim, watches it and reads what
+// it left; output, limits and the command's children are the shim's. Decides on the loop's thread,
+// writes and sends on the worker's.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@
 
 #include "agent/agent.h"
 #include "agent/files.h"
+#include "agent/intent.h"
+#include "agent/launcher.h"
 #include "agent/lease_store.h"
 #include "agent/loop.h"
-#include "agent/task_folder.h"
 #include "agent/worker.h"
 #include "base/result.h"
 #include "berth/v1/agent.pb.h"
@@ -30,9 +31,8 @@ class Processes {
   using Ended = std::function<void(std::uint64_t lease, std::uint64_t task_no,
                                    berth::v1::TaskResult&& result)>;
 
-  Processes(Loop& loop, Worker& worker, const LeaseStore& store, const AgentOptions& options,
-            Ended ended)
-      : loop_(loop), worker_(worker), store_(store), options_(options), ended_(std::move(ended)) {}
+  Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentOptions& options,
+            Ended ended);
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
   ~Processes();
@@ -43,23 +43,25 @@ class Processes {
   void adopt(std::uint64_t lease, std::uint64_t task_no);
   void stop(std::uint64_t lease, std::uint64_t task_no);
 
-  bool is_running(std::uint64_t lease, std::uint64_t task_no) const {
-    return running_.contains({lease, task_no});
-  }
-
  private:
-  using Key = std::pair<std::uint64_t, std::uint64_t>;  // lease, task
+  using Key = Launcher::Key;
   struct Running {
-    std::filesystem::path folder;
-    ProcessIdentity shim;  // pid 0: not spawned yet
-    Fd pidfd;
+    TaskFiles files;
+    const Launcher::Process* launcher = nullptr;  // that was asked for its shim
+    bool launched = false;
+    Fd shim;  // pidfd
     bool stop_asked = false;
   };
 
   Intent intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) const;
   std::string visible_devices(const berth::v1::Lease& lease) const;
-  void spawned(Key key, const Result<pid_t>& shim);
-  void watch(Key key);
+  Result<Launcher::ProcessPtr> launch(const berth::v1::Lease& lease,
+                                      const berth::v1::LeasedTask& task, const Intent& intent);
+  void asked(Key key, const Result<Launcher::ProcessPtr>& launcher);
+  void launched(Key key, Result<Fd>&& shim);
+  void launcher_died(const Launcher::Process* launcher);
+  void find_shim(Key key);
+  void watch(Key key, Fd&& shim);
   void look_again_later(Key key);
   void ask_to_stop(const Running& running);
   void settle(Key key);
@@ -68,10 +70,11 @@ class Processes {
 
   Loop& loop_;
   Worker& worker_;
-  const LeaseStore& store_;
+  LeaseStore& store_;
   const AgentOptions& options_;
   Ended ended_;
   std::map<Key, Running> running_;
+  Launcher launcher_;
 };
 
 }  // namespace berth::agent

@@ -1,6 +1,8 @@
 // Real commands under real shims.
 #include "agent/processes.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "agent/testing/commands.h"
@@ -14,6 +16,8 @@ using testing::acknowledge;
 using testing::command_lease;
 using testing::command_options;
 using testing::content;
+using testing::exit_of;
+using testing::parent_of;
 using testing::process_exists;
 using testing::RunningAgent;
 using testing::script_lease;
@@ -24,8 +28,8 @@ using testing::written_pid;
 class ProcessesTest : public ::testing::Test {
  protected:
   AgentOptions options() { return command_options(folder_.path() / "agent"); }
-  std::filesystem::path task(std::uint64_t lease, std::uint64_t no = 1) {
-    return folder_.path() / "agent" / "leases" / std::to_string(lease) / std::to_string(no);
+  TaskFiles task(std::uint64_t lease, std::uint64_t no = 1) {
+    return LeaseStore(folder_.path() / "agent").files(lease, no);
   }
   // Runs one lease of one task to its end.
   TaskResult run(berth::v1::Lease lease) { return run(options(), std::move(lease)); }
@@ -46,8 +50,8 @@ TEST_F(ProcessesTest, RunsACommandAndKeepsItsOutput) {
   EXPECT_TRUE(result.completed());
   EXPECT_EQ(result.exit_status(), 0);
   EXPECT_FALSE(result.simulated());
-  EXPECT_EQ(content(task(1) / "out"), "hi $HOME\n");
-  EXPECT_EQ(content(task(1) / "err"), "");
+  EXPECT_EQ(content(task(1).out()), "hi $HOME\n");
+  EXPECT_FALSE(std::filesystem::exists(task(1).err()));  // it wrote none
 }
 
 TEST_F(ProcessesTest, AStatusOtherThanZeroIsAnError) {
@@ -55,7 +59,7 @@ TEST_F(ProcessesTest, AStatusOtherThanZeroIsAnError) {
   EXPECT_FALSE(result.completed());
   EXPECT_EQ(result.failure(), berth::v1::ERROR);
   EXPECT_EQ(result.exit_status(), 3);
-  EXPECT_EQ(content(task(1) / "err"), "oh\n");
+  EXPECT_EQ(content(task(1).err()), "oh\n");
 }
 
 TEST_F(ProcessesTest, ASignalIsACrash) {
@@ -84,7 +88,7 @@ TEST_F(ProcessesTest, AFileThatIsNoProgramIsNotGivenToAShell) {
   const TaskResult result = run(command_lease(1, {file("text")}));
   EXPECT_EQ(result.failure(), berth::v1::ERROR);
   EXPECT_NE(result.message().find("Exec format error"), std::string::npos);
-  EXPECT_EQ(content(task(1) / "out"), "");
+  EXPECT_FALSE(std::filesystem::exists(task(1).out()));
 }
 
 TEST_F(ProcessesTest, AMissingWorkingFolderIsNamed) {
@@ -108,7 +112,7 @@ TEST_F(ProcessesTest, TheTaskSeesItsEnvironmentAndNoMore) {
   (*spec.mutable_env())["COLOUR"] = "blue\nsky";
   (*spec.mutable_env())["BERTH_LEASE"] = "forged";
   EXPECT_TRUE(run(given, lease).completed());
-  const std::string out = "\n" + content(task(5) / "out");
+  const std::string out = "\n" + content(task(5).out());
   for (const char* line :
        {"\nCOLOUR=blue\nsky\n", "\nCUDA_VISIBLE_DEVICES=0,2\n", "\nBERTH_TASK_ID=task-1\n",
         "\nBERTH_ATTEMPT=1\n", "\nBERTH_TENANT=ada\n", "\nBERTH_QUEUE=llm\n", "\nBERTH_LEASE=5\n",
@@ -120,11 +124,11 @@ TEST_F(ProcessesTest, TheTaskSeesItsEnvironmentAndNoMore) {
 
 TEST_F(ProcessesTest, WorksInAFolderOfItsOwnUnlessToldOtherwise) {
   EXPECT_TRUE(run(command_lease(1, {"pwd"})).completed());
-  EXPECT_EQ(content(task(1) / "out"), (task(1) / "work").string() + "\n");
+  EXPECT_EQ(content(task(1).out()), task(1).work() + "\n");
   berth::v1::Lease lease = command_lease(2, {"pwd"});
   lease.mutable_tasks(0)->mutable_spec()->set_workdir("/");
   EXPECT_TRUE(run(lease).completed());
-  EXPECT_EQ(content(task(2) / "out"), "/\n");
+  EXPECT_EQ(content(task(2).out()), "/\n");
 }
 
 TEST_F(ProcessesTest, OutputOverTheCapIsCutAndDoesNotBlockTheTask) {
@@ -134,10 +138,10 @@ TEST_F(ProcessesTest, OutputOverTheCapIsCutAndDoesNotBlockTheTask) {
   agent.give(welcome());
   agent.give(script_lease(1, "head -c 3000000 /dev/zero; echo done >&2"));
   EXPECT_TRUE(agent.sent.outcomes(1).at(0).result().completed());
-  EXPECT_EQ(std::filesystem::file_size(task(1) / "out"), 100'000u);
-  EXPECT_EQ(content(task(1) / "err"), "done\n");
-  EXPECT_TRUE(read_exit(task(1))->out_cut);
-  EXPECT_FALSE(read_exit(task(1))->err_cut);
+  EXPECT_EQ(std::filesystem::file_size(task(1).out()), 100'000u);
+  EXPECT_EQ(content(task(1).err()), "done\n");
+  EXPECT_TRUE(exit_of(task(1))->out_cut);
+  EXPECT_FALSE(exit_of(task(1))->err_cut);
 }
 
 TEST_F(ProcessesTest, PastItsLimitATaskIsStoppedAndTimesOut) {
@@ -147,7 +151,7 @@ TEST_F(ProcessesTest, PastItsLimitATaskIsStoppedAndTimesOut) {
   lease.mutable_tasks(0)->mutable_spec()->set_stop_signal("USR1");
   const TaskResult result = run(lease);
   EXPECT_EQ(result.failure(), berth::v1::TIMEOUT);
-  EXPECT_EQ(content(task(1) / "out"), "ready\nbye\n");
+  EXPECT_EQ(content(task(1).out()), "ready\nbye\n");
 }
 
 TEST_F(ProcessesTest, ATaskThatIgnoresTheStopSignalIsKilledAfterTheGraceWithItsGroup) {
@@ -185,7 +189,7 @@ TEST_F(ProcessesTest, WhileStoppingTheGroupHasItsGraceEvenIfTheCommandIsGone) {
   RunningAgent agent(options());
   agent.give(welcome());
   agent.give(lease);
-  wait_until([&] { return content(task(1) / "out") == "ready\n"; });
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
   agent.give(testing::stop(1, 0));
   agent.sent.outcomes(1);
   EXPECT_EQ(content(file("checkpoint")), "saved\n");
@@ -231,13 +235,13 @@ TEST_F(ProcessesTest, ABatchReportsEachTaskWhenItEndsAndTheLeaseWithTheLast) {
   EXPECT_TRUE(rest[0].result().completed());
 }
 
-TEST_F(ProcessesTest, AShimThatCannotStartIsTheNodesFault) {
+TEST_F(ProcessesTest, ALauncherThatCannotStartIsTheNodesFault) {
   AgentOptions given = options();
-  given.shim_program = "/nowhere/berth";
+  given.launcher_program = "/nowhere/berth";
   const TaskResult result = run(given, command_lease(1, {"true"}));
   EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
   EXPECT_NE(result.message().find("/nowhere/berth"), std::string::npos);
-  EXPECT_TRUE(std::filesystem::exists(task(1) / "void"));
+  EXPECT_TRUE(std::filesystem::exists(task(1).voided()));
 }
 
 TEST_F(ProcessesTest, AShimThatIsKilledTakesItsCommandWithItAndIsACrash) {
@@ -245,10 +249,47 @@ TEST_F(ProcessesTest, AShimThatIsKilledTakesItsCommandWithItAndIsACrash) {
   agent.give(welcome());
   agent.give(script_lease(1, "sleep 600 & echo $! > " + file("grandchild") + "; wait"));
   const pid_t grandchild = written_pid(file("grandchild"));
-  ::kill(read_claim(task(1))->pid, SIGKILL);
+  ::kill(read_record(task(1).claimed())->shim_pid, SIGKILL);
   const TaskResult result = agent.sent.outcomes(1).at(0).result();
   EXPECT_EQ(result.failure(), berth::v1::CRASH);
   wait_until([&] { return !process_exists(grandchild); });
+}
+
+// Tasks whose shims run go on; those that have none yet are given back; the next gets a new one.
+TEST_F(ProcessesTest, ALauncherThatIsKilledIsReplaced) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo ready; while [ ! -e " + file("go") + " ]; do sleep 0.01; done"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  const pid_t shim = read_record(task(1).claimed())->shim_pid;
+  ::kill(parent_of(shim), SIGKILL);
+  for (std::uint64_t id = 2; id <= 20; ++id) {
+    agent.give(command_lease(id, {"true"}));
+  }
+  std::set<std::uint64_t> ended;
+  while (ended.size() < 19) {
+    const berth::v1::LeaseEnded report = agent.sent.report(Report::kLeaseEnded).lease_ended();
+    const TaskResult& result = report.outcomes(0).result();
+    EXPECT_TRUE(result.completed() || result.failure() == berth::v1::INFRASTRUCTURE)
+        << result.message();
+    ended.insert(report.lease());
+  }
+  EXPECT_TRUE(process_exists(shim));
+  agent.give(command_lease(21, {"true"}));
+  EXPECT_TRUE(agent.sent.outcomes(21).at(0).result().completed());
+  ASSERT_TRUE(write_file_durably(file("go"), "").ok());
+  EXPECT_TRUE(agent.sent.outcomes(1).at(0).result().completed());
+}
+
+TEST_F(ProcessesTest, ATaskThatNamesNoGraceHasTheDefault) {
+  AgentOptions given = options();
+  given.default_stop_grace = milliseconds(50);
+  RunningAgent agent(given);
+  agent.give(welcome());
+  agent.give(script_lease(1, "trap '' TERM; echo ready; while true; do sleep 0.01; done"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  agent.give(testing::stop(1, 1));
+  EXPECT_EQ(agent.sent.outcomes(1).at(0).result().term_signal(), SIGKILL);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // An agent that is gone and another that comes back to the same folder.
+#include <set>
+
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/lease_store.h"
 #include "agent/process_info.h"
-#include "agent/run_program.h"
+#include "agent/shim.h"
 #include "agent/testing/commands.h"
 
 namespace berth::agent {
@@ -16,6 +19,7 @@ using testing::acknowledge;
 using testing::command_lease;
 using testing::command_options;
 using testing::content;
+using testing::exit_of;
 using testing::RunningAgent;
 using testing::script_lease;
 using testing::wait_until;
@@ -25,12 +29,34 @@ class RestartTest : public ::testing::Test {
  protected:
   AgentOptions options() { return command_options(folder_.path() / "agent"); }
   std::filesystem::path agent_folder() { return folder_.path() / "agent"; }
-  std::filesystem::path task(std::uint64_t lease) {
-    return agent_folder() / "leases" / std::to_string(lease) / "1";
-  }
+  TaskFiles task(std::uint64_t lease) { return LeaseStore(agent_folder()).files(lease, 1); }
+  bool has_exit(const TaskFiles& files) { return exit_of(files).has_value(); }
   std::string file(const std::string& name) { return (folder_.path() / name).string(); }
   std::string until_file(const std::string& name) {
     return "while [ ! -e " + file(name) + " ]; do sleep 0.01; done";
+  }
+  void put_intent(const berth::v1::Lease& lease) {
+    LeaseStore store(agent_folder());
+    ASSERT_TRUE(store.prepare().ok());
+    ASSERT_TRUE(store.write_intent(lease, lease.tasks(0)).ok());
+  }
+  // As a shim does that is killed then.
+  void claim_and_die(const TaskFiles& files, const std::optional<ExitRecord>& exit = {}) {
+    const pid_t other = ::fork();
+    if (other == 0) {
+      const Result<Fd> record = claim_intent(files);
+      ::_exit(record.ok() && (!exit || write_exit(*record, *exit).ok()) ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(other, &status, 0), other);
+    ASSERT_EQ(status, 0);
+  }
+  void pretend_an_earlier_boot(const std::filesystem::path& path) {
+    std::string text = content(path);
+    const std::size_t at = text.find(boot_id());
+    ASSERT_NE(at, std::string::npos);
+    text[at] = text[at] == '0' ? '1' : '0';
+    ASSERT_TRUE(write_file(path, text).ok());
   }
   void make_file(const std::string& name) { ASSERT_TRUE(write_file_durably(file(name), "").ok()); }
 
@@ -64,7 +90,7 @@ TEST_F(RestartTest, AnAdoptedTaskCanBeStopped) {
     RunningAgent first(options());
     first.give(welcome());
     first.give(script_lease(1, "echo ready; exec sleep 600"));
-    wait_until([&] { return content(task(1) / "out") == "ready\n"; });
+    wait_until([&] { return content(task(1).out()) == "ready\n"; });
   }
   RunningAgent second(options());
   berth::v1::ServerMessage kill = welcome();
@@ -94,12 +120,11 @@ TEST_F(RestartTest, WhatEndedMeanwhileIsReportedUntilItIsAcknowledged) {
     EXPECT_EQ(report.lease_ended().outcomes(0).result().exit_status(), 5);
     if (round == 1) {
       next.give(acknowledge(1));
-      wait_until([&] { return std::filesystem::exists(agent_folder() / "kept" / "1"); });
+      wait_until([&] { return !has_claim(task(1)); });
     }
   }
   RunningAgent last(options());
   EXPECT_EQ(last.hello.leases_size(), 0);
-  EXPECT_FALSE(std::filesystem::exists(task(1)));
 }
 
 TEST_F(RestartTest, NumbersBeginAtZero) {
@@ -109,7 +134,7 @@ TEST_F(RestartTest, NumbersBeginAtZero) {
     RunningAgent first(options());
     first.give(welcome());
     first.give(lease);
-    wait_until([&] { return content(agent_folder() / "leases" / "0" / "0" / "out") == "zero\n"; });
+    wait_until([&] { return content(LeaseStore(agent_folder()).files(0, 0).out()) == "zero\n"; });
   }
   RunningAgent second(options());
   ASSERT_EQ(second.hello.leases_size(), 1);
@@ -140,48 +165,47 @@ TEST_F(RestartTest, LimitsHoldWhileNoAgentIsThere) {
 }
 
 TEST_F(RestartTest, AnIntentThatNobodyClaimedIsTakenBack) {
-  const LeaseStore store(agent_folder());
-  const std::vector<std::string> argv{"touch", file("started")};
-  ASSERT_TRUE(store.prepare().ok());
-  ASSERT_TRUE(store.write_lease(command_lease(1, argv)).ok());
-  ASSERT_TRUE(write_intent(store.task_folder(1, 1), {.argv = argv, .output_cap = 1}).ok());
+  const berth::v1::Lease lease = command_lease(1, {"touch", file("started")});
+  put_intent(lease);
   RunningAgent agent(options());
   ASSERT_EQ(agent.hello.leases_size(), 1);
   EXPECT_EQ(agent.hello.leases(0).running_size(), 0);
   ASSERT_EQ(agent.hello.leases(0).not_started_size(), 1);
   EXPECT_EQ(agent.hello.leases(0).not_started(0), 1u);
-  EXPECT_TRUE(std::filesystem::exists(task(1) / "void"));
+  EXPECT_TRUE(std::filesystem::exists(task(1).voided()));
   // A shim that comes only now runs nothing.
-  EXPECT_FALSE(run_program({options().shim_program, "shim", task(1).string()}, seconds(20)).ok());
+  Intent intent{.files = task(1), .argv = {"touch", file("started")}};
+  intent.output_cap = 1;
+  const pid_t shim = ::fork();
+  if (shim == 0) {
+    run_shim(intent, 0);
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(shim, nullptr, 0), shim);
   EXPECT_FALSE(std::filesystem::exists(file("started")));
   agent.give(welcome());
   EXPECT_EQ(agent.sent.outcomes(1).at(0).result().failure(), berth::v1::INFRASTRUCTURE);
+  agent.give(acknowledge(1));
+  wait_until([&] { return !std::filesystem::exists(task(1).voided()); });
 }
 
-TEST_F(RestartTest, TasksThatHaveNoFolderYetHaveNotStarted) {
-  const LeaseStore store(agent_folder());
-  ASSERT_TRUE(store.prepare().ok());
+TEST_F(RestartTest, TheTasksOfALeaseAreFoundTogether) {
   berth::v1::Lease lease = command_lease(1, {"true"});
   *lease.add_tasks() = lease.tasks(0);
   lease.mutable_tasks(1)->set_task_no(2);
-  ASSERT_TRUE(store.write_lease(lease).ok());
-  std::filesystem::create_directories(agent_folder() / "leases" / "2");  // its message is missing
+  LeaseStore store(agent_folder());
+  ASSERT_TRUE(store.prepare().ok());
+  for (const berth::v1::LeasedTask& task : lease.tasks()) {
+    ASSERT_TRUE(store.write_intent(lease, task).ok());
+  }
   RunningAgent agent(options());
   ASSERT_EQ(agent.hello.leases_size(), 1);
   EXPECT_EQ(agent.hello.leases(0).not_started_size(), 2);
-  EXPECT_FALSE(std::filesystem::exists(agent_folder() / "leases" / "2"));
 }
 
 TEST_F(RestartTest, AClaimWhoseShimIsGoneIsACrash) {
-  const LeaseStore store(agent_folder());
-  ASSERT_TRUE(store.prepare().ok());
-  ASSERT_TRUE(store.write_lease(command_lease(1, {"true"})).ok());
-  ASSERT_TRUE(write_intent(store.task_folder(1, 1), {.argv = {"true"}, .output_cap = 1}).ok());
-  const pid_t other = ::fork();
-  if (other == 0) ::_exit(claim_intent(task(1)).ok() ? 0 : 1);
-  int status = -1;
-  ASSERT_EQ(::waitpid(other, &status, 0), other);
-  ASSERT_EQ(status, 0);
+  put_intent(command_lease(1, {"true"}));
+  claim_and_die(task(1));
   RunningAgent agent(options());
   EXPECT_EQ(agent.hello.leases(0).running_size(), 0);
   EXPECT_EQ(agent.hello.leases(0).not_started_size(), 0);
@@ -189,26 +213,73 @@ TEST_F(RestartTest, AClaimWhoseShimIsGoneIsACrash) {
   EXPECT_EQ(agent.sent.outcomes(1).at(0).result().failure(), berth::v1::CRASH);
 }
 
+// What a lost machine left may be older than what its commands did, so nothing is promised from it;
+// an end that was written is true whenever it was.
+TEST_F(RestartTest, OfAnEarlierBootOnlyWrittenEndsAreTold) {
+  for (const std::uint64_t id : {1, 2, 3}) {
+    put_intent(command_lease(id, {"true"}));
+  }
+  claim_and_die(task(2));
+  claim_and_die(task(3), ExitRecord{.status = 7});
+  for (const auto& path : {task(1).intent(), task(2).claimed(), task(3).claimed()}) {
+    pretend_an_earlier_boot(path);
+  }
+  ASSERT_TRUE(write_file(task(4).claimed(), "").ok());  // its content did not reach the disk
+  RunningAgent agent(options());
+  ASSERT_EQ(agent.hello.leases_size(), 1);
+  EXPECT_EQ(agent.hello.leases(0).lease(), 3u);
+  agent.give(welcome());
+  EXPECT_EQ(agent.sent.outcomes(3).at(0).result().exit_status(), 7);
+  for (const TaskFiles& gone : {task(1), task(2), task(4)}) {
+    for (const auto& path : {gone.intent(), gone.voided(), gone.claimed(), gone.work()}) {
+      EXPECT_FALSE(std::filesystem::exists(path)) << path;
+    }
+  }
+}
+
+TEST_F(RestartTest, FilesOfSilentTasksAreUsedAgain) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  const auto files = [&] {
+    std::set<std::uint64_t> inodes;
+    struct stat info {};
+    for (const auto& entry : std::filesystem::directory_iterator(agent_folder() / "tasks")) {
+      if (::stat(entry.path().c_str(), &info) == 0) inodes.insert(info.st_ino);
+    }
+    return inodes;
+  };
+  std::set<std::uint64_t> after_the_first;
+  for (std::uint64_t id = 1; id <= 5; ++id) {
+    agent.give(command_lease(id, {"test", "-z", "$(ls -A)"}));
+    agent.sent.outcomes(id);
+    agent.give(acknowledge(2 * id));
+    wait_until([&] { return !has_claim(task(id)); });
+    if (id == 1) after_the_first = files();
+  }
+  EXPECT_EQ(after_the_first.size(), 2u);  // a record and a working folder
+  EXPECT_EQ(files(), after_the_first);
+}
+
 // The fence: however claims and take-backs meet, exactly one of them wins.
 TEST_F(RestartTest, AnIntentIsClaimedOrTakenBackNeverBoth) {
   int claims = 0;
   for (int round = 0; round < 200; ++round) {
-    const std::filesystem::path folder = folder_.path() / ("race-" + std::to_string(round));
-    ASSERT_TRUE(write_intent(folder, {.argv = {"true"}, .output_cap = 1}).ok());
+    const TaskFiles files{(folder_.path() / ("race-" + std::to_string(round))).string()};
+    ASSERT_TRUE(write_record(files.intent(), "boot", "lease").ok());
     bool claimed = false;
-    std::thread shim([&] { claimed = claim_intent(folder).ok(); });
+    std::thread shim([&] { claimed = claim_intent(files).ok(); });
     if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(round));
-    const bool taken_back = void_intent(folder);
+    const bool taken_back = void_intent(files);
     shim.join();
     EXPECT_NE(claimed, taken_back);
-    EXPECT_EQ(claimed, has_claim(folder));
+    EXPECT_EQ(claimed, has_claim(files));
     claims += claimed ? 1 : 0;
   }
   RecordProperty("claims", claims);
 }
 
 TEST(ProcessInfo, KnowsAProcessFromItsSuccessor) {
-  const ProcessIdentity own = identity_of(::getpid());
+  const ProcessIdentity own{::getpid(), start_ticks_of(::getpid()), boot_id()};
   EXPECT_TRUE(is_running(own));
   ProcessIdentity other = own;
   ++other.start_ticks;

@@ -56,13 +56,12 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
           }),
       outputs_(loop, worker, store_, options.output_ttl, send_,
                [this](std::uint64_t lease, std::uint64_t task_no) {
-                 return processes_.is_running(lease, task_no);
+                 return leases_.is_open(lease, task_no);
                }),
       reports_(incarnation, send_, [this](const berth::v1::Report& report) { forget(report); }),
       leases_(loop, gpus_, streams_, reports_, send_,
               {options.executors, options.default_run_limit, options.time_scale},
               {[this](const berth::v1::Lease& lease, std::span<const int> tasks) {
-                 outputs_.add(lease);
                  processes_.start(lease, tasks);
                },
                [this](std::uint64_t lease, std::uint64_t task_no) {
@@ -123,6 +122,7 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
 void Session::receive(berth::v1::ServerMessage&& message) {
   switch (message.body_case()) {
     case berth::v1::ServerMessage::kLease:
+      outputs_.add(message.lease());
       return leases_.accept(std::move(*message.mutable_lease()));
     case berth::v1::ServerMessage::kAcknowledge:
       return reports_.acknowledge(message.acknowledge().seq());

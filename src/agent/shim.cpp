@@ -5,36 +5,25 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/exec_task.h"
-#include "agent/files.h"
 #include "agent/loop.h"
 #include "agent/output_pump.h"
 #include "agent/process_info.h"
-#include "agent/task_folder.h"
+#include "agent/spawn_command.h"
 
 namespace berth::agent {
 namespace {
 
 constexpr Duration kKillAgain = milliseconds(50);
-
-int say(const Error& error) {
-  std::fprintf(stderr, "berth shim: %s\n", error.message.c_str());
-  return 1;
-}
 
 // Signals become readable; from here on SIGTERM cannot be lost.
 Fd catch_signals() {
@@ -63,14 +52,20 @@ bool tells_of_gpu_memory(std::string_view errors) {
   return false;
 }
 
+ExitRecord not_executed(const Error& why) {
+  ExitRecord record{.cause = EndCause::not_executed, .status = 127};
+  record.message = why.message;
+  record.ended_unix_ms = unix_ms();
+  return record;
+}
+
 // One command and all that it starts. Every process that loses its parent becomes the shim's child,
 // so the task has ended when the shim has no children left.
 class TaskRun {
  public:
-  TaskRun(const Intent& intent, const std::filesystem::path& folder, Fd signals, OutputPump out,
-          OutputPump err)
+  TaskRun(const Intent& intent, std::int64_t oom_kills, Fd signals, OutputPump out, OutputPump err)
       : intent_(intent),
-        folder_(folder),
+        oom_kills_before_(oom_kills),
         signals_(std::move(signals)),
         out_(std::move(out)),
         err_(std::move(err)) {}
@@ -90,7 +85,7 @@ class TaskRun {
   ExitRecord record() const;
 
   const Intent& intent_;
-  const std::filesystem::path& folder_;
+  const std::int64_t oom_kills_before_;
   Fd signals_;
   OutputPump out_;
   OutputPump err_;
@@ -101,15 +96,11 @@ class TaskRun {
   bool children_left_ = true;
   Time began_ = Loop::now();
   Time act_at_ = Time::never();  // when the stage ends, or killing is repeated
-  std::int64_t oom_kills_before_ = kernel_oom_kills();
 };
 
 ExitRecord TaskRun::run() {
   if (const std::optional<Error> failed = start()) {
-    ExitRecord record{.cause = EndCause::not_executed, .status = 127};
-    record.message = failed->message;
-    record.ended_unix_ms = unix_ms();
-    return record;
+    return not_executed(*failed);
   }
   if (intent_.run_limit.ns > 0) act_at_ = began_ + intent_.run_limit;
   while (children_left_) {
@@ -125,33 +116,13 @@ ExitRecord TaskRun::run() {
   return record();
 }
 
-// The sentence of a failing child comes through a pipe that a successful exec closes.
 std::optional<Error> TaskRun::start() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error("make a pipe in", folder_, errno);
-  const Fd told(ends[0]);
-  Fd tell(ends[1]);
-  Fd out = out_.take_write_end();
-  Fd err = err_.take_write_end();
-  command_ = ::fork();
-  if (command_ < 0) return Error{std::string("Could not fork: ") + std::strerror(errno) + "."};
-  if (command_ == 0) {
-    const Error why = exec_task(intent_, folder_, out.get(), err.get());
-    [[maybe_unused]] const Status said = write_all(tell.get(), why.message, "a pipe");
-    ::_exit(127);
-  }
-  ::setpgid(command_, command_);  // whichever of the two comes first
-  tell.reset();
-  std::string message;
-  std::array<char, 4096> buffer;
-  while (true) {
-    const ssize_t got = ::read(told.get(), buffer.data(), buffer.size());
-    if (got > 0) message.append(buffer.data(), static_cast<std::size_t>(got));
-    if (got == 0 || (got < 0 && errno != EINTR)) break;
-  }
-  if (message.empty()) return std::nullopt;
-  ::waitpid(command_, nullptr, 0);
-  return Error{message};
+  const Fd out = out_.take_write_end();
+  const Fd err = err_.take_write_end();
+  const Result<pid_t> command = spawn_command(intent_, out.get(), err.get());
+  if (!command) return command.error();
+  command_ = *command;
+  return std::nullopt;
 }
 
 void TaskRun::wait_for_something() {
@@ -228,36 +199,27 @@ ExitRecord TaskRun::record() const {
   return record;
 }
 
+ExitRecord run_task(const Intent& intent, std::int64_t oom_kills, Fd signals) {
+  Result<OutputPump> out = OutputPump::open(intent.files.out(), intent.output_cap);
+  Result<OutputPump> err = OutputPump::open(intent.files.err(), intent.output_cap);
+  if (!out) return not_executed(out.error());
+  if (!err) return not_executed(err.error());
+  return TaskRun(intent, oom_kills, std::move(signals), std::move(*out), std::move(*err)).run();
+}
+
 }  // namespace
 
-int run_shim(const std::filesystem::path& folder) {
+void run_shim(const Intent& intent, std::int64_t oom_kills) {
+  ::prctl(PR_SET_NAME, "berth-shim");
   ::syscall(SYS_close_range, 3U, ~0U, 0U);
-  ::setsid();
+  ::setsid();  // a signal to the server's terminal or group does not reach it
   Fd signals = catch_signals();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-
-  // Everything that needs room on the disk, before the claim: until then the task can still be
-  // given back unstarted.
-  if (const Status reserved = reserve_exit(folder); !reserved) return say(reserved.error());
-  // Not the folders above it: if they are gone, the task was taken back.
-  if (::mkdir((folder / "work").c_str(), 0700) != 0 && errno != EEXIST) {
-    return say(file_error("create", folder / "work", errno));
-  }
-  const Result<Intent> intent = claim_intent(folder);
-  if (!intent) return say(intent.error());
-
-  Result<OutputPump> out = OutputPump::open(folder / "out", intent->output_cap);
-  Result<OutputPump> err = OutputPump::open(folder / "err", intent->output_cap);
-  ExitRecord record;
-  if (out.ok() && err.ok()) {
-    record = TaskRun(*intent, folder, std::move(signals), std::move(*out), std::move(*err)).run();
-  } else {
-    record.cause = EndCause::not_executed;
-    record.status = 127;
-    record.message = (out.ok() ? err : out).error().message;
-  }
-  const Status written = write_exit(folder, record);
-  return written.ok() ? 0 : say(written.error());
+  const Result<Fd> record = claim_intent(intent.files);
+  if (!record) return;  // taken back
+  // It has had its room since before the claim.
+  const ExitRecord exit = run_task(intent, oom_kills, std::move(signals));
+  [[maybe_unused]] const Status written = write_exit(*record, exit);
 }
 
 }  // namespace berth::agent

@@ -1,9 +1,9 @@
-// berth serve, and the hidden berth shim under which each task runs.
+// berth serve, and the hidden berth launcher that forks the shims of commands.
 #include <csignal>
 #include <cstdlib>
 #include <string>
 
-#include "agent/shim.h"
+#include "agent/launcher.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
 #include "main/log.h"
@@ -86,9 +86,7 @@ int serve(const cli::Call& call) {
   return cli::kOk;
 }
 
-constexpr cli::Positional kShimArguments[] = {{"FOLDER", "the task's folder"}};
-
-int shim(const cli::Call& call) { return agent::run_shim(call.args.positional().front()); }
+int launcher(const cli::Call& /*call*/) { return agent::run_launcher(); }
 
 constexpr cli::Command kCommands[] = {
     {"serve",
@@ -103,14 +101,8 @@ constexpr cli::Command kCommands[] = {
      "HTTP. SIGTERM and Ctrl-C stop it in order: running tasks go on and are found again at the\n"
      "next start. SIGHUP reloads the configuration.",
      kServeExamples},
-    {"shim",
-     cli::Group::hidden,
-     "run one task; started by the agent",
-     "FOLDER",
-     shim,
-     cli::Reach::local,
-     {},
-     kShimArguments},
+    {"launcher", cli::Group::hidden, "fork the shims of commands; started by the agent", "",
+     launcher, cli::Reach::local},
 };
 
 }  // namespace

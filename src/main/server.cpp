@@ -99,14 +99,12 @@ Status Server::start_agent() {
   agent::AgentOptions options;
   options.folder = std::filesystem::absolute(config.server.data) / "agent";
   options.gpus = gpus_;
-  // The running binary, whatever has become of its name.
-  std::error_code error;
-  options.shim_program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  if (error) return Error{"cannot find the berth binary: " + error.message()};
+  options.launcher_program = "/proc/self/exe";  // the same binary, whatever has become of its name
   options.executors = executors_of(config);
   options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
   options.output_ttl = config.tasks.output_ttl;
   options.default_run_limit = config.tasks.run_limit.value_or(Duration{0});
+  options.default_stop_grace = config.tasks.stop_grace;
   options.time_scale = trials_.time_scale;
 
   session_ =

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,14 +12,15 @@
 #include <gtest/gtest.h>
 
 #include "agent/files.h"
+#include "agent/task_record.h"
 #include "agent/testing/server_side.h"
 
 namespace berth::agent::testing {
 
-// The test program itself is the shim: see main_test.cpp.
+// The test program itself is the launcher: see main_test.cpp.
 inline AgentOptions command_options(const std::filesystem::path& folder) {
   AgentOptions options = options_in(folder);
-  options.shim_program = std::filesystem::read_symlink("/proc/self/exe").string();
+  options.launcher_program = std::filesystem::read_symlink("/proc/self/exe").string();
   return options;
 }
 
@@ -39,6 +41,12 @@ inline std::string content(const std::filesystem::path& path) {
   return text.ok() ? *text : "(no file)";
 }
 
+// The exit that stands in the record of a task, or what it was before.
+inline std::optional<ExitRecord> exit_of(const TaskFiles& files) {
+  const Result<TaskRecord> record = read_record(files.claimed());
+  return record.ok() ? record->exit : std::nullopt;
+}
+
 // Looks again until it is so; fails the test if that takes too long.
 template <class Condition>
 void wait_until(const Condition& condition) {
@@ -53,6 +61,11 @@ inline bool process_exists(pid_t pid) {
   if (::kill(pid, 0) != 0) return false;
   const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
   return stat.find(") Z ") == std::string::npos && stat != "(no file)";
+}
+
+inline pid_t parent_of(pid_t pid) {
+  const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+  return static_cast<pid_t>(std::stol(stat.substr(stat.rfind(')') + 4)));
 }
 
 // The pid that a task has written into a file of its own.

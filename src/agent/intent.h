@@ -1,0 +1,29 @@
+// Intent: all that a shim needs to know to run one command, and its bytes on the way to it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/task_record.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace berth::agent {
+
+struct Intent {
+  TaskFiles files;
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // NAME=value
+  std::string workdir;                   // empty: files.work()
+  int stop_signal = 15;
+  Duration stop_grace = seconds(10);
+  Duration run_limit{};          // zero: none
+  std::uint64_t output_cap = 0;  // bytes of each stream
+};
+
+std::string encode(const Intent& intent);
+Result<Intent> decode_intent(std::string_view text);
+
+}  // namespace berth::agent

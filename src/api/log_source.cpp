@@ -20,6 +20,7 @@ LogSource::LogSource(ApiContext& context, const v1::TaskStatus& status,
 
 LogSource::~LogSource() {
   if (log_ != 0) context_.service.close_log(log_);
+  if (news_ != 0) context_.service.feed().forget(news_);
   const std::lock_guard lock(buffer_->mutex);
   buffer_->closed = true;
   buffer_->wake = nullptr;
@@ -30,10 +31,35 @@ void LogSource::wake_with(std::function<void()> wake) {
     const std::lock_guard lock(buffer_->mutex);
     buffer_->wake = std::move(wake);
   }
+  open_if_started();
+}
+
+// One that is no longer live has ended, with an attempt or without: its agent knows.
+void LogSource::open_if_started() {
+  if (attempt_ == 0 && news_ == 0) {  // before the look, so that no start is missed
+    news_ = context_.service.feed().wake_on_news([buffer = buffer_] { wake(*buffer); });
+  }
+  bool live = false;
+  std::uint32_t attempt = attempt_;
+  context_.service.view().read([&](const service::Board& board) {
+    const service::TaskLine* line = board.tasks().find(task_);
+    live = line != nullptr;
+    if (attempt == 0 && live && !line->attempts.empty()) attempt = line->attempts.back().number;
+  });
+  if (attempt != 0 || !live) open(attempt, request_.follow() && live);
+}
+
+void LogSource::open(std::uint32_t attempt, bool follow) {
+  if (news_ != 0) context_.service.feed().forget(std::exchange(news_, 0));
   log_ = context_.service.open_log(
-      task_, attempt_, request_.follow(),
+      task_, attempt, follow,
       [buffer = buffer_, out = !request_.stderr_only(), err = !request_.stdout_only()](
           const v1::LogData& data) { return take(*buffer, data, out, err); });
+}
+
+void LogSource::wake(Buffer& buffer) {
+  const std::lock_guard lock(buffer.mutex);
+  if (buffer.wake) buffer.wake();
 }
 
 bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err) {
@@ -61,6 +87,7 @@ bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err
 }
 
 Piece<v1::LogChunk> LogSource::pull() {
+  if (log_ == 0) open_if_started();
   const std::lock_guard lock(buffer_->mutex);
   Piece<v1::LogChunk> piece;
   for (v1::LogChunk& chunk : buffer_->chunks)

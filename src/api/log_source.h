@@ -1,6 +1,6 @@
 // LogSource: the output of one attempt of a task, as its agent sends it. What the reader has not
 // taken yet is kept here up to a limit; past it the stream ends and says so, and the agent is never
-// kept waiting.
+// kept waiting. One that follows a task that has not started waits for its first attempt.
 #pragma once
 
 #include <deque>
@@ -33,14 +33,18 @@ class LogSource : public Source<v1::LogChunk> {
     bool closed = false;
     std::optional<Problem> problem;
   };
+  static void wake(Buffer& buffer);
   static bool take(Buffer& buffer, const v1::LogData& data, bool out, bool err);
+  void open(std::uint32_t attempt, bool follow);
+  void open_if_started();
 
   ApiContext& context_;
   const TaskNo task_;
   const v1::GetTaskLogsRequest request_;
-  const std::uint32_t attempt_;
+  const std::uint32_t attempt_;  // 0: none has started
   std::shared_ptr<Buffer> buffer_ = std::make_shared<Buffer>();
   std::uint64_t log_ = 0;
+  std::uint64_t news_ = 0;  // subscription to the feed, while it waits
 };
 
 }  // namespace berth::api

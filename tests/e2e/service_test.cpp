@@ -1,5 +1,8 @@
 // The server as users meet it: the shell against a running server, the seeds' names, and a long
 // mixed journal that replays to the same hash.
+#include <chrono>
+#include <future>
+
 #include <gtest/gtest.h>
 
 #include "tests/e2e/process.h"
@@ -35,6 +38,30 @@ TEST_F(Served, ACommandRunsAndItsOutputComesBack) {
   const Result tasks = shell("tasks --all");
   EXPECT_NE(tasks.out.find("completed"), std::string::npos) << tasks.out;
   EXPECT_NE(tasks.out.find("failed"), std::string::npos) << tasks.out;
+}
+
+// Whichever of the two comes first to the server: the outcome is the same.
+TEST_F(Served, WhoFollowsATaskThatHasNotStartedSeesItsOutput) {
+  ASSERT_EQ(shell("pause --queue llm").code, 0);
+  ASSERT_EQ(shell("submit --queue llm --id late -- sh -c 'echo one; sleep 0.2; echo two'").code, 0);
+  std::future<Result> followed =
+      std::async(std::launch::async, [&] { return shell("logs late --follow"); });
+  EXPECT_EQ(followed.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  ASSERT_EQ(shell("resume --queue llm").code, 0);
+  const Result seen = followed.get();
+  EXPECT_EQ(seen.code, 0) << seen.out;
+  EXPECT_NE(seen.out.find("one\ntwo\n"), std::string::npos) << seen.out;
+}
+
+TEST_F(Served, WhoFollowsATaskThatNeverStartsIsToldSo) {
+  ASSERT_EQ(shell("pause --queue llm").code, 0);
+  ASSERT_EQ(shell("submit --queue llm --id never -- true").code, 0);
+  std::future<Result> followed =
+      std::async(std::launch::async, [&] { return shell("logs never --follow"); });
+  ASSERT_EQ(shell("cancel never").code, 0);
+  const Result seen = followed.get();
+  EXPECT_NE(seen.code, 0);
+  EXPECT_NE(seen.out.find("no output"), std::string::npos) << seen.out;
 }
 
 TEST_F(Served, WrongNamesAreAnsweredWithTheNearest) {

@@ -174,6 +174,15 @@ void Courier::close(std::uint64_t session) {
   std::erase_if(node_sessions_, [&](const auto& entry) { return entry.second == session; });
 }
 
+void Courier::answer_heartbeat(std::uint64_t session) {
+  const std::lock_guard lock(mutex_);
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  v1::ServerMessage message;
+  message.mutable_heartbeat()->set_epoch(epoch_);
+  found->second.to_agent(std::move(message));
+}
+
 // ---- Output
 // --------------------------------------------------------------------------------------
 

@@ -52,6 +52,9 @@ class Courier {
 
   std::uint64_t open(ToAgent to_agent);
   void close(std::uint64_t session);
+  // Tells the agent that the server knows of it. It waits for no disk: what stops an agent's tasks
+  // is a server that is gone, not one that is slow.
+  void answer_heartbeat(std::uint64_t session);
 
   // Output of tasks.
   using LogSink = std::function<bool(const v1::LogData&)>;

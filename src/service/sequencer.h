@@ -121,6 +121,7 @@ class Sequencer {
                                                   v1::Welcome& welcome);
   void reconcile_models(const v1::Hello& hello, NodeId node, Time now);
   void take_report(std::uint64_t session, v1::Report& report, Time now);
+  void take_readings(const v1::Heartbeat& heartbeat, Time now);
   void apply_report(v1::Report& report, Time now);
   void put_back_unnamed(core::LeaseEnded& ended, const std::set<TaskNo>& named) const;
   void note_result(LeaseId lease, v1::TaskOutcome& outcome);

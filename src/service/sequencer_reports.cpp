@@ -3,6 +3,7 @@
 // A lease that the agent does not know was lost with the agent, unless it was granted in this
 // process and still waits to be sent. Results stand as notes before the event that uses them.
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -36,6 +37,7 @@ core::TaskOutcome outcome_of(const v1::TaskOutcome& outcome) {
 }
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kNotableLoad = 50;  // thousandths
 
 // Within a day, whatever the agent says: load times are added up.
 Duration took(const v1::ModelLoaded& loaded) {
@@ -81,6 +83,8 @@ void Sequencer::take(std::uint64_t session, v1::AgentMessage&& message, Time now
     greet(session, message.hello(), now);
   } else if (message.has_report() && sessions_.contains(session)) {
     take_report(session, *message.mutable_report(), now);
+  } else if (message.has_heartbeat() && sessions_.contains(session)) {
+    take_readings(message.heartbeat(), now);
   }
 }
 
@@ -210,6 +214,26 @@ void Sequencer::reconcile_models(const v1::Hello& hello, NodeId node, Time now) 
   for (core::EventBody& event : gone)
     step(std::move(event), now);
   unsent_loads_.clear();
+}
+
+// ---- Readings
+// ------------------------------------------------------------------------------------
+
+// The load of a GPU decides which batches may join others on it. Only what changes that is worth an
+// event. What is not known counts as nothing: then what was promised counts alone, as it does on
+// simulated GPUs, whose readings say the same again, later.
+void Sequencer::take_readings(const v1::Heartbeat& heartbeat, Time now) {
+  for (const v1::GpuReading& reading : heartbeat.readings()) {
+    const GpuId gpu = names_.gpu(reading.gpu());
+    const core::State& state = engine_.state();
+    if (!gpu || !state.has(gpu) || names_.gpus()[gpu.value].simulated) continue;
+    const Milli load{std::clamp<std::int64_t>(reading.utilisation_percent(), 0, 100) * 10};
+    const Milli last = state.gpu(gpu).reported;
+    const Milli threshold = state.policy.gpu_load_threshold;
+    const bool crosses = (last < threshold) != (load < threshold);
+    const bool differs = std::abs(load.value - last.value) >= kNotableLoad;
+    if (crosses || differs) step(core::GpuUtilisation{gpu, load}, now);
+  }
 }
 
 // ---- Reports

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/state/state.h"
 #include "service/testing/desk.h"
 
 namespace berth::service {
@@ -211,6 +212,31 @@ TEST_F(Sequencing, AStopThatTheAgentMissedIsSaidAgain) {
   desk_.turn();
   ASSERT_EQ(desk_.agent.stops.size(), 1U);
   EXPECT_EQ(desk_.agent.stops[0].task_no(), task.task.value);
+}
+
+TEST_F(Sequencing, AReadingIsAnEventWhenItChangesNotablyOrCrossesTheThreshold) {
+  desk_.agent.simulated = false;
+  desk_.agent.hello(3, 40'000);  // the third is new
+  desk_.turn();
+  const GpuId gpu = desk_.sequencer.names().gpu("GPU-2");
+  const auto read = [&](const std::string& uuid, int percent) {
+    const std::size_t groups = desk_.groups.size();
+    desk_.agent.reading(uuid, percent);
+    desk_.turn();
+    return desk_.groups.size() > groups;
+  };
+  const auto load = [&] { return desk_.sequencer.engine().state().gpu(gpu).reported; };
+  EXPECT_TRUE(read("GPU-2", 80));
+  EXPECT_EQ(load(), Milli{800});
+  EXPECT_FALSE(read("GPU-2", 84));
+  EXPECT_TRUE(read("GPU-2", 85));  // 5 points, and the default threshold
+  EXPECT_TRUE(read("GPU-2", 84));  // below it again
+  EXPECT_EQ(load(), Milli{840});
+  EXPECT_TRUE(read("GPU-2", -1));  // not known any more
+  EXPECT_EQ(load(), Milli{0});
+  EXPECT_FALSE(read("GPU-2", -1));
+  EXPECT_FALSE(read("GPU-0", 90));  // simulated: says what was promised
+  EXPECT_FALSE(read("GPU-9", 90));  // of nobody
 }
 
 TEST_F(Sequencing, AReportThatComesTwiceChangesNothing) {

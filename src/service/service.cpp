@@ -388,6 +388,8 @@ void Service::agent_said(std::uint64_t session, v1::AgentMessage&& message) {
     parts_->view.set_reading(gpu, {reading.used_mb(), reading.utilisation_percent(),
                                    reading.temperature_c(), reading.power_w()});
   }
+  parts_->courier.answer_heartbeat(session);
+  parts_->rings.push(AgentSaid{session, std::move(message)});
 }
 
 std::uint64_t Service::open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink) {

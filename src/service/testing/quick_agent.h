@@ -19,6 +19,7 @@ class QuickAgent {
 
   bool finishes_at_once = true;
   std::int64_t load_took_us = 0;  // as it reports it
+  bool simulated = true;          // its GPUs, as long as nobody knows them
   std::vector<v1::Lease> leases;  // all that came
   std::vector<v1::StopTask> stops;
   v1::Welcome welcome;
@@ -37,7 +38,7 @@ class QuickAgent {
       gpu.set_name("gpu-" + std::to_string(i));
       gpu.set_kind("test");
       gpu.set_vram_mb(vram_mb);
-      gpu.set_simulated(true);
+      gpu.set_simulated(simulated);
     }
     for (const std::uint64_t lease : held) {
       v1::HeldLease& known = *hello.add_leases();
@@ -60,6 +61,14 @@ class QuickAgent {
     leases.push_back(message.lease());
     started(message.lease().id());
     if (finishes_at_once) finish(message.lease());
+  }
+
+  void reading(const std::string& gpu, int utilisation_percent) {
+    v1::AgentMessage message;
+    v1::GpuReading& reading = *message.mutable_heartbeat()->add_readings();
+    reading.set_gpu(gpu);
+    reading.set_utilisation_percent(utilisation_percent);
+    say_(std::move(message));
   }
 
   void started(std::uint64_t lease) {

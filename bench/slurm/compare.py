@@ -29,7 +29,7 @@ run at once, all on this machine of {cores} cores (load {load:.1f} before the ru
     /bin/true for each task. At once: one job array. One by one: an sbatch for each, a process that
     ends before the next begins. No accounting, no cgroups; the scheduler tuned for speed:
     {scheduler}.
-  Berth, processes: starts a shim and under it a /bin/true for each task. At once: messages of many
+  Berth, processes: forks a shim and under it starts a /bin/true for each task. At once: messages of many
     tasks. One by one: an HTTP call for each, over one connection. Every answer waits for the disk.
   Berth, simulated: the same calls; the work is simulated, takes no time and starts no process, so
     this is the scheduler and its journal alone.

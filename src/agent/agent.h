@@ -5,7 +5,8 @@
 // loop; disks and nvidia-smi are waited for on helper threads.
 //
 // Invariants: a report is kept until the server has acknowledged it. A lease that has been seen is
-// never begun again, also not by a later agent on the same folder. Ending the agent ends no task.
+// not begun again, also not by a later agent on the same folder; one whose end was acknowledged the
+// server does not send again. Ending the agent ends no task.
 #pragma once
 
 #include <cstdint>

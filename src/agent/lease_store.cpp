@@ -45,7 +45,7 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
 // Nobody could tell it from a new one.
 bool is_as_new(const std::string& folder) {
   struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0 || (info.st_mode & 07777) != 0700) return false;
+  if (::lstat(folder.c_str(), &info) != 0 || info.st_mode != (S_IFDIR | 0700)) return false;
   std::error_code error;
   return std::filesystem::is_empty(folder, error) && !error;
 }

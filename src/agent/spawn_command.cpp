@@ -20,6 +20,7 @@ struct Command {
   std::vector<std::string> programs;  // tried in this order
   int out;
   int err;
+  pid_t parent = ::getpid();
 };
 
 struct Failure {
@@ -79,7 +80,9 @@ int exec_first(const Command& command) {
 
 Failure become(const Command& command) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if the shim is killed, the command must not run on unseen
+  // If the shim is killed, the command must not run on unseen.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != command.parent) ::_exit(127);  // it was killed before that
   reset_signals();
   if (::chdir(command.workdir.c_str()) != 0) return {Failure::enter, errno};
   if (::dup2(command.out, 1) < 0 || ::dup2(command.err, 2) < 0) return {Failure::redirect, errno};

@@ -90,7 +90,8 @@ Failure become(const Command& command) {
 }
 
 pid_t start(const Command& command, Failure* failure) {
-  const pid_t pid = ::vfork();
+  // posix_spawn, which is vfork inside, cannot tie the child's life to the parent's.
+  const pid_t pid = ::vfork();  // NOLINT(bugprone-unsafe-functions)
   if (pid == 0) {
     *failure = become(command);
     ::_exit(127);

@@ -12,7 +12,6 @@ namespace {
 
 using berth::v1::Report;
 using berth::v1::TaskResult;
-using testing::acknowledge;
 using testing::command_lease;
 using testing::command_options;
 using testing::content;

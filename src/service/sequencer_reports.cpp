@@ -183,8 +183,8 @@ std::vector<v1::ServerMessage> Sequencer::reconcile_leases(const v1::Hello& hell
   }
   for (const auto& [lease, what] : held)
     welcome.add_kill(lease.value);
-  for (core::TaskEnded& ended : never_started)
-    step(std::move(ended), now);
+  for (const core::TaskEnded& ended : never_started)
+    step(ended, now);
   for (core::LeaseEnded& ended : lost)
     step(std::move(ended), now);
   unsent_leases_.clear();

@@ -57,12 +57,23 @@ void LogSource::open(std::uint32_t attempt, bool follow) {
           const v1::LogData& data) { return take(*buffer, data, out, err); });
 }
 
+// Outside the lock: the call may be the last to know its stream, which then ends this source.
 void LogSource::wake(Buffer& buffer) {
-  const std::lock_guard lock(buffer.mutex);
-  if (buffer.wake) buffer.wake();
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(buffer.mutex);
+    wake = buffer.wake;
+  }
+  if (wake) wake();
 }
 
 bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err) {
+  const bool goes_on = put(buffer, data, out, err);
+  wake(buffer);
+  return goes_on;
+}
+
+bool LogSource::put(Buffer& buffer, const v1::LogData& data, bool out, bool err) {
   const std::lock_guard lock(buffer.mutex);
   if (buffer.closed || buffer.ended) return false;
   const bool is_error = data.stream() == kErrors;
@@ -82,7 +93,6 @@ bool LogSource::take(Buffer& buffer, const v1::LogData& data, bool out, bool err
                              .message = "output came faster than it was read; ask for it again"};
   }
   buffer.ended = data.end() || buffer.problem;
-  if (buffer.wake) buffer.wake();
   return !buffer.ended;
 }
 

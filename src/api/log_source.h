@@ -35,6 +35,7 @@ class LogSource : public Source<v1::LogChunk> {
   };
   static void wake(Buffer& buffer);
   static bool take(Buffer& buffer, const v1::LogData& data, bool out, bool err);
+  static bool put(Buffer& buffer, const v1::LogData& data, bool out, bool err);
   void open(std::uint32_t attempt, bool follow);
   void open_if_started();
 

@@ -109,10 +109,14 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
   Authenticator& authenticator_;
 };
 
-std::shared_ptr<grpc::ServerCredentials> credentials_of(const TlsText& tls) {
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const Tls& tls) {
   if (tls.certificates.empty()) return grpc::InsecureServerCredentials();
   grpc::SslServerCredentialsOptions options;
   options.pem_key_cert_pairs.push_back({tls.key, tls.certificates});
+  if (!tls.client_ca.empty()) {
+    options.pem_root_certs = tls.client_ca;
+    options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+  }
   return grpc::SslServerCredentials(options);
 }
 

@@ -6,19 +6,15 @@
 
 #include "api/auth.h"
 #include "api/handlers.h"
+#include "api/tls.h"
 #include "base/result.h"
 #include "base/time.h"
 
 namespace berth::api {
 
-struct TlsText {
-  std::string certificates;  // PEM; "": no TLS
-  std::string key;
-};
-
 struct GrpcOptions {
   std::string address;  // "127.0.0.1:50051"; port 0: a free one
-  TlsText tls;
+  Tls tls;
   int message_bytes_max = 4 << 20;
   int metadata_bytes_max = 16 << 10;
   int streams_max = 1024;  // calls at once on one connection

@@ -48,20 +48,6 @@ asio::awaitable<void> accept_all(tcp::acceptor& acceptor, SharedPtr shared,
   }
 }
 
-Result<std::shared_ptr<asio::ssl::context>> tls_context(const TlsText& tls) {
-  if (tls.certificates.empty()) return std::shared_ptr<asio::ssl::context>();
-  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
-  boost::system::error_code error;
-  context->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
-                           asio::ssl::context::no_tlsv1_1,
-                       error);
-  if (!error) context->use_certificate_chain(asio::buffer(tls.certificates), error);
-  if (error) return Error{"cannot use the TLS certificate: " + error.message()};
-  context->use_private_key(asio::buffer(tls.key), asio::ssl::context::pem, error);
-  if (error) return Error{"cannot use the TLS key: " + error.message()};
-  return context;
-}
-
 Error cannot_listen(const std::string& address, const std::string& why) {
   return {"cannot listen for HTTP on " + address + ": " + why};
 }
@@ -116,8 +102,6 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
                                                       HttpRouter& router, ApiContext& context) {
   const Result<tcp::endpoint> endpoint = endpoint_of(options.address);
   if (!endpoint.ok()) return endpoint.error();
-  const Result<std::shared_ptr<asio::ssl::context>> tls = tls_context(options.tls);
-  if (!tls.ok()) return tls.error();
   auto parts = std::make_unique<Parts>();
   parts->shared->limits = options.limits;
   parts->shared->router = &router;
@@ -134,7 +118,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return cannot_listen(options.address, error.message());
   parts->port = acceptor.local_endpoint().port();
-  asio::co_spawn(acceptor.get_executor(), accept_all(acceptor, parts->shared, *tls),
+  asio::co_spawn(acceptor.get_executor(), accept_all(acceptor, parts->shared, options.tls),
                  asio::detached);
   for (int i = 0; i < kThreads; ++i) {
     parts->threads.emplace_back([io = parts->io.get()] { io->run(); });

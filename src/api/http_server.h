@@ -10,8 +10,8 @@
 #include <string>
 
 #include "api/context.h"
-#include "api/grpc_server.h"
 #include "api/http_router.h"
+#include "api/tls.h"
 #include "base/result.h"
 
 namespace berth::api {
@@ -32,7 +32,7 @@ struct HttpLimits {
 
 struct HttpOptions {
   std::string address;  // "127.0.0.1:8080"; port 0: a free one
-  TlsText tls;
+  std::shared_ptr<boost::asio::ssl::context> tls;  // null: none
   HttpLimits limits;
 };
 

@@ -1,9 +1,6 @@
 // See server.h.
 #include "api/server.h"
 
-#include <fstream>
-#include <sstream>
-
 #include "api/auth.h"
 #include "api/grpc_server.h"
 #include "api/handlers.h"
@@ -11,30 +8,8 @@
 namespace berth::api {
 namespace {
 
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return Error{"cannot read " + path.string()};
-  return text.str();
-}
-
-Result<TlsText> read_tls(const ApiOptions& options) {
-  TlsText tls;
-  if (options.tls_certificate.empty() != options.tls_key.empty()) {
-    return Error{"TLS needs both a certificate and its key"};
-  }
-  if (options.tls_certificate.empty()) return tls;
-  Result<std::string> certificates = read_text(options.tls_certificate);
-  if (!certificates.ok()) return certificates.error();
-  Result<std::string> key = read_text(options.tls_key);
-  if (!key.ok()) return key.error();
-  tls.certificates = std::move(*certificates);
-  tls.key = std::move(*key);
-  return tls;
-}
-
 Status check_addresses(const ApiOptions& options) {
-  const bool guarded = options.authentication && !options.tls_certificate.empty();
+  const bool guarded = options.authentication && !options.tls.certificate.empty();
   for (const std::string& address : {options.grpc_address, options.http_address}) {
     if (guarded || is_loopback_address(address)) continue;
     return Error{"refusing to listen on " + address +
@@ -74,7 +49,7 @@ ApiServer::~ApiServer() { stop(Duration{0}); }
 
 Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service::Service& service) {
   if (const Status status = check_addresses(options); !status.ok()) return status.error();
-  Result<TlsText> tls = read_tls(options);
+  const Result<Tls> tls = load_tls(options.tls);
   if (!tls.ok()) return tls.error();
   MainHooks hooks{.version = options.version,
                   .authentication = options.authentication,
@@ -90,7 +65,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
   if (!grpc.ok()) return grpc.error();
   parts->grpc = std::move(*grpc);
   auto http = HttpServer::start(
-      {.address = options.http_address, .tls = *tls, .limits = options.http_limits}, parts->router,
+      {.address = options.http_address, .tls = tls->context, .limits = options.http_limits}, parts->router,
       *parts->context);
   if (!http.ok()) return http.error();
   parts->http = std::move(*http);

@@ -20,9 +20,8 @@ struct ApiOptions {
   std::string grpc_address = "127.0.0.1:50051";  // HOST:PORT; port 0: a free one
   std::string http_address = "127.0.0.1:8080";
   bool authentication = false;
-  std::filesystem::path tokens;           // see token_file.h
-  std::filesystem::path tls_certificate;  // PEM, with its chain; empty: no TLS
-  std::filesystem::path tls_key;
+  std::filesystem::path tokens;  // see token_file.h
+  TlsFiles tls;
   bool reflection = true;
   HttpLimits http_limits;
   std::size_t payload_bytes_max = 1U << 20;

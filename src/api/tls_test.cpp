@@ -1,118 +1,188 @@
-// Both doors with TLS, with a certificate made for the test.
+// Both doors with TLS, with certificates made for the test: who is let in, and who is not.
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include <gtest/gtest.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
+#include "api/testing/certificates.h"
 #include "api/testing/doors.h"
 
 namespace berth::api {
 namespace {
 
-template <class T, void (*kFree)(T*)>
-using Owned = std::unique_ptr<T, std::integral_constant<void (*)(T*), kFree>>;
+using testing::Authority;
+using testing::Identity;
+using testing::Owned;
 
-std::string text_of(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  return {data, static_cast<std::size_t>(size)};
-}
-
-// For "localhost", signed by itself.
-TlsText make_certificate() {
-  const Owned<EVP_PKEY, EVP_PKEY_free> key(EVP_EC_gen("P-256"));
-  const Owned<X509, X509_free> certificate(X509_new());
-  X509_set_version(certificate.get(), 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -60);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
-  X509_set_pubkey(certificate.get(), key.get());
-  X509_NAME* name = X509_get_subject_name(certificate.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
-  X509_set_issuer_name(certificate.get(), name);
-  X509_EXTENSION* names =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "DNS:localhost");
-  X509_add_ext(certificate.get(), names, -1);
-  X509_EXTENSION_free(names);
-  X509_sign(certificate.get(), key.get(), EVP_sha256());
-  const Owned<BIO, BIO_free_all> certificate_text(BIO_new(BIO_s_mem()));
-  const Owned<BIO, BIO_free_all> key_text(BIO_new(BIO_s_mem()));
-  PEM_write_bio_X509(certificate_text.get(), certificate.get());
-  PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-  return {text_of(certificate_text.get()), text_of(key_text.get())};
-}
+constexpr const char* kNobody = "";
 
 class Tls : public ::testing::Test {
  protected:
-  Tls() : tls_(make_certificate()) {
-    std::ofstream(files_ / "cert.pem") << tls_.certificates;
-    std::ofstream(files_ / "key.pem") << tls_.key;
+  Tls() : authority_("servers"), clients_("clients"), server_(authority_.issue("localhost")) {
+    write("server.pem", server_.certificate);
+    write("server.key", server_.key);
+    write("clients.pem", clients_.certificate());
+  }
+
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(files_ / name) << text;
+    return files_ / name;
+  }
+  void serve(bool asks_clients) {
     ApiOptions options;
-    options.tls_certificate = files_ / "cert.pem";
-    options.tls_key = files_ / "key.pem";
+    options.tls = {.certificate = files_ / "server.pem", .key = files_ / "server.key"};
+    if (asks_clients) options.tls.client_ca = files_ / "clients.pem";
     doors_ = std::make_unique<testing::Doors>(std::move(options));
   }
 
-  TlsText tls_;
+  // A call by one who trusts the server; with a certificate, if it has one.
+  grpc::Status call(const std::optional<Identity>& client) const {
+    grpc::SslCredentialsOptions credentials;
+    credentials.pem_root_certs = authority_.certificate();
+    if (client) {
+      credentials.pem_cert_chain = client->certificate;
+      credentials.pem_private_key = client->key;
+    }
+    const auto stub = v1::Scheduler::NewStub(
+        grpc::CreateChannel("127.0.0.1:" + std::to_string(doors_->server->grpc_port()),
+                            grpc::SslCredentials(credentials)));
+    grpc::ClientContext context;
+    v1::ServerInfo info;
+    return stub->GetServerInfo(&context, {}, &info);
+  }
+
+  // The same over HTTP: what was answered to GET /healthz. `session`: of an earlier call, taken up
+  // again and replaced.
+  std::string get(const std::optional<Identity>& client, SSL_SESSION** session = nullptr) const {
+    const Owned<SSL_CTX, SSL_CTX_free> context(SSL_CTX_new(TLS_client_method()));
+    const Owned<X509, X509_free> root = certificate_of(authority_.certificate());
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), root.get());
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    if (client) {
+      const Owned<BIO, BIO_free_all> key_text = memory(client->key);
+      const Owned<EVP_PKEY, EVP_PKEY_free> key(
+          PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
+      SSL_CTX_use_certificate(context.get(), certificate_of(client->certificate).get());
+      SSL_CTX_use_PrivateKey(context.get(), key.get());
+    }
+    const Owned<BIO, BIO_free_all> bio(BIO_new_ssl_connect(context.get()));
+    SSL* ssl = nullptr;
+    BIO_get_ssl(bio.get(), &ssl);
+    if (session != nullptr && *session != nullptr) {
+      SSL_set_session(ssl, *session);
+      SSL_SESSION_free(std::exchange(*session, nullptr));
+    }
+    BIO_set_conn_hostname(bio.get(),
+                          ("127.0.0.1:" + std::to_string(doors_->server->http_port())).c_str());
+    if (BIO_do_handshake(bio.get()) != 1) return kNobody;
+    const std::string request =
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    BIO_write(bio.get(), request.data(), static_cast<int>(request.size()));
+    std::string answer;
+    char buffer[4096];
+    for (int got = 0; (got = BIO_read(bio.get(), buffer, sizeof buffer)) > 0;)
+      answer.append(buffer, static_cast<std::size_t>(got));
+    if (session != nullptr) {
+      taken_up_ = SSL_session_reused(ssl) == 1;
+      *session = SSL_get1_session(ssl);
+    }
+    return answer;
+  }
+
+  static Owned<BIO, BIO_free_all> memory(const std::string& text) {
+    return Owned<BIO, BIO_free_all>(
+        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  }
+  static Owned<X509, X509_free> certificate_of(const std::string& text) {
+    return Owned<X509, X509_free>(
+        PEM_read_bio_X509(memory(text).get(), nullptr, nullptr, nullptr));
+  }
+
+  const Authority authority_;
+  const Authority clients_;
+  const Identity server_;
   store::testing::TempFolder files_;
   std::unique_ptr<testing::Doors> doors_;
+  mutable bool taken_up_ = false;
 };
 
 TEST_F(Tls, GrpcIsEncrypted) {
-  grpc::SslCredentialsOptions trust;
-  trust.pem_root_certs = tls_.certificates;
-  // By address, with the name to expect: a look-up by gRPC's resolver leaks a few bytes.
-  grpc::ChannelArguments arguments;
-  arguments.SetSslTargetNameOverride("localhost");
-  const auto channel =
-      grpc::CreateCustomChannel("127.0.0.1:" + std::to_string(doors_->server->grpc_port()),
-                                grpc::SslCredentials(trust), arguments);
-  const auto stub = v1::Scheduler::NewStub(channel);
-  grpc::ClientContext context;
-  v1::ServerInfo info;
-  const grpc::Status status = stub->GetServerInfo(&context, {}, &info);
+  serve(false);
+  const grpc::Status status = call(std::nullopt);
   EXPECT_TRUE(status.ok()) << status.error_message();
+  v1::ServerInfo info;
   EXPECT_FALSE(doors_->call(&v1::Scheduler::Stub::GetServerInfo, {}, info).ok())
       << "without TLS there is no answer";
 }
 
 TEST_F(Tls, HttpIsEncrypted) {
-  const Owned<SSL_CTX, SSL_CTX_free> context(SSL_CTX_new(TLS_client_method()));
-  const Owned<BIO, BIO_free_all> trusted(
-      BIO_new_mem_buf(tls_.certificates.data(), static_cast<int>(tls_.certificates.size())));
-  const Owned<X509, X509_free> root(PEM_read_bio_X509(trusted.get(), nullptr, nullptr, nullptr));
-  X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), root.get());
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const Owned<BIO, BIO_free_all> bio(BIO_new_ssl_connect(context.get()));
-  BIO_set_conn_hostname(bio.get(),
-                        ("127.0.0.1:" + std::to_string(doors_->server->http_port())).c_str());
-  ASSERT_EQ(BIO_do_handshake(bio.get()), 1);
-  const std::string request =
-      "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-  BIO_write(bio.get(), request.data(), static_cast<int>(request.size()));
-  std::string answer;
-  char buffer[4096];
-  for (int got = 0; (got = BIO_read(bio.get(), buffer, sizeof buffer)) > 0;)
-    answer.append(buffer, static_cast<std::size_t>(got));
+  serve(false);
+  const std::string answer = get(std::nullopt);
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
   EXPECT_TRUE(answer.ends_with("ok\n"));
 }
 
-TEST(TlsFiles, AMissingOrBadFileIsSaid) {
+TEST_F(Tls, AClientWithACertificateOfTheAuthorityIsLetIn) {
+  serve(true);
+  const Identity client = clients_.issue("somebody");
+  const grpc::Status status = call(client);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(get(client).starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(Tls, AClientWithoutACertificateIsNot) {
+  serve(true);
+  EXPECT_EQ(call(std::nullopt).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(get(std::nullopt), kNobody);
+}
+
+TEST_F(Tls, NorOneWithACertificateOfAnotherAuthority) {
+  serve(true);
+  for (const Identity& stranger : {Authority("strangers").issue("somebody"),
+                                   Authority("clients").issue("somebody"),
+                                   authority_.issue("somebody")}) {
+    EXPECT_EQ(call(stranger).error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(get(stranger), kNobody);
+  }
+}
+
+TEST_F(Tls, AnEarlierSessionIsTakenUpAgain) {
+  serve(true);
+  const Identity client = clients_.issue("somebody");
+  SSL_SESSION* session = nullptr;
+  EXPECT_TRUE(get(client, &session).starts_with("HTTP/1.1 200"));
+  ASSERT_NE(session, nullptr);
+  EXPECT_TRUE(get(client, &session).starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(taken_up_);
+  SSL_SESSION_free(session);
+}
+
+TEST_F(Tls, AFileThatCannotBeUsedIsNamed) {
   testing::Doors doors;
-  ApiOptions options;
-  options.grpc_address = options.http_address = "127.0.0.1:0";
-  options.tls_certificate = doors.folder / "nothing.pem";
-  EXPECT_FALSE(ApiServer::start(options, doors.running.service()).ok()) << "no key";
-  options.tls_key = doors.folder / "nothing.pem";
-  const auto started = ApiServer::start(options, doors.running.service());
-  ASSERT_FALSE(started.ok());
-  EXPECT_NE(started.error().message.find("nothing.pem"), std::string::npos);
+  const auto error = [&](TlsFiles files) -> std::string {
+    ApiOptions options;
+    options.grpc_address = options.http_address = "127.0.0.1:0";
+    options.tls = std::move(files);
+    const auto started = ApiServer::start(options, doors.running.service());
+    return started.ok() ? "" : started.error().message;
+  };
+  const auto good = files_ / "server.pem";
+  const auto key = files_ / "server.key";
+  const auto missing = files_ / "nothing.pem";
+  const auto garbage = write("garbage.pem", "no certificate\n");
+  const auto other_key = write("other.key", authority_.issue("localhost").key);
+  EXPECT_EQ(error({.certificate = good}), "TLS needs both a certificate and its key");
+  EXPECT_EQ(error({.client_ca = good}),
+            "client certificates need TLS: a certificate of the server and its key");
+  EXPECT_EQ(error({good, missing, {}}), "cannot read " + missing.string());
+  EXPECT_EQ(error({good, key, missing}), "cannot read " + missing.string());
+  for (const TlsFiles& files :
+       {TlsFiles{garbage, key, {}}, TlsFiles{good, garbage, {}}, TlsFiles{good, key, garbage}})
+    EXPECT_TRUE(error(files).starts_with("cannot use the ")) << error(files);
+  EXPECT_NE(error({good, key, garbage}).find("garbage.pem"), std::string::npos);
+  EXPECT_NE(error({good, other_key, {}}).find("other.key"), std::string::npos);
 }
 
 }  // namespace

@@ -69,12 +69,6 @@ Server::~Server() { stop(); }
 
 Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
                                               config::ConfigSources sources, ServerTrials trials) {
-  // Better no server than one that does not ask for the certificates it was told to ask for.
-  if (!config.config.server.tls_client_ca.empty()) {
-    return Error{
-        "server.tls_client_ca: client certificates are not checked yet; remove the key, "
-        "and use authentication = true with tokens"};
-  }
   std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
   if (Status opened = server->open_service(); !opened) return opened.error();
   if (Status started = server->start_agent(); !started) return started.error();
@@ -152,8 +146,9 @@ Status Server::start_api() {
   options.http_address = config.server.http_address;
   options.authentication = config.server.authentication;
   options.tokens = std::filesystem::path(config.server.data) / "tokens";
-  options.tls_certificate = config.server.tls_certificate;
-  options.tls_key = config.server.tls_key;
+  options.tls = {.certificate = config.server.tls_certificate,
+                 .key = config.server.tls_key,
+                 .client_ca = config.server.tls_client_ca};
   options.http_limits.connections = config.limits.http_max_connections;
   options.http_limits.body_bytes = static_cast<std::uint64_t>(config.limits.max_message);
   options.http_limits.header_time = milliseconds_of(config.limits.http_header_timeout);

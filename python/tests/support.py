@@ -5,6 +5,7 @@ names a server, without authentication, for the tests that need no fake; the oth
 """
 
 import asyncio
+import atexit
 import inspect
 import os
 import sys
@@ -18,11 +19,17 @@ from berth.testing import FakeServer
 REAL_SERVER = os.environ.get("BERTH_TEST_SERVER")
 
 
+# One loop for all tests, as a program has one. A stream that is broken off is cancelled at once, but
+# gRPC hears of its end a moment later; in a loop that is closed by then it would have nobody to
+# tell, and would complain in the next one.
+LOOP = asyncio.new_event_loop()
+atexit.register(LOOP.close)
+
+
 class Blocking:
     """An AsyncClient that is called like a Client: a test says once what both must do."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        self._loop = asyncio.new_event_loop()
         self._client = AsyncClient(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -46,11 +53,10 @@ class Blocking:
             self._run(stream.aclose())
 
     def _run(self, work: Any) -> Any:
-        return self._loop.run_until_complete(work)
+        return LOOP.run_until_complete(work)
 
     def close(self) -> None:
         self._run(self._client.close())
-        self._loop.close()
 
 
 class ClientCase(unittest.TestCase):

@@ -28,13 +28,16 @@ class AsyncClient:
 
     user_id is the tenant of calls that name none; without it, the server's "default" or, under
     authentication, the token's. timeout, in seconds, bounds each call, its retries included.
-    tls: True, or the path of a file with the certificates to trust.
+    tls: True, or the path of a file with the certificates to trust. tls_certificate and tls_key are
+    the files of the client's own, for a server that asks for one.
     """
 
     def __init__(self, host: str = "localhost:50051", token: Optional[str] = None, *,
                  user_id: Optional[str] = None, timeout: float = 30.0,
-                 tls: channel.Tls = False) -> None:
-        self._connection = AsyncConnection(host, token, timeout, tls)
+                 tls: channel.Tls = False, tls_certificate: Optional[channel.File] = None,
+                 tls_key: Optional[channel.File] = None) -> None:
+        security = channel.Security(tls, tls_certificate, tls_key)
+        self._connection = AsyncConnection(host, token, timeout, security)
         self._tenants = requests.Tenants(user_id)
 
     async def __aenter__(self) -> Self:

@@ -27,10 +27,11 @@ LARGEST_PACK = 64  # tasks in one message of the submit stream
 class AsyncConnection:
     """One server and the way to it."""
 
-    def __init__(self, host: str, token: Optional[str], timeout: float, tls: channel.Tls) -> None:
+    def __init__(self, host: str, token: Optional[str], timeout: float,
+                 security: channel.Security) -> None:
         self.host = host
         self.timeout = timeout
-        self._tls = tls
+        self._security = security
         self._metadata = channel.metadata(token)
         self._channel: Any = None
         self._made_stub: Any = None
@@ -40,7 +41,7 @@ class AsyncConnection:
         """Made at the first call: an asynchronous channel belongs to the loop that runs then."""
         with self._making:
             if self._made_stub is None:
-                self._channel = channel.open_aio_channel(self.host, self._tls)
+                self._channel = channel.open_aio_channel(self.host, self._security)
                 self._made_stub = channel.make_stub(self._channel)
             return self._made_stub
 

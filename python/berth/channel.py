@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -9,7 +10,36 @@ import grpc
 
 from berth.v1 import scheduler_pb2_grpc
 
+File = Union[str, Path]
 Tls = Union[bool, str, Path]
+
+
+@dataclass(frozen=True)
+class Security:
+    """Whom the client trusts, and what it shows of itself. Files hold PEM."""
+
+    tls: Tls = False  # False: nothing is encrypted; True: the roots that gRPC knows; or a file
+    certificate: Optional[File] = None  # for a server that asks for one
+    key: Optional[File] = None
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise ValueError("a client's certificate and its key belong together: give both")
+        if self.certificate is not None and self.tls is False:
+            raise ValueError("a client's certificate needs TLS: give tls as well")
+
+    def credentials(self) -> Any:
+        """None: nothing is encrypted."""
+        if self.tls is False:
+            return None
+        return grpc.ssl_channel_credentials(
+            root_certificates=None if self.tls is True else _bytes_of(str(self.tls)),
+            private_key=_bytes_of(self.key), certificate_chain=_bytes_of(self.certificate))
+
+
+def _bytes_of(file: Optional[File]) -> Optional[bytes]:
+    return None if file is None else Path(file).read_bytes()
+
 
 OPTIONS = (
     # A server that restarts is found again quickly; gRPC would wait for up to two minutes.
@@ -43,21 +73,17 @@ def options(host: str) -> tuple[tuple[str, int], ...]:
     return OPTIONS
 
 
-def open_channel(host: str, tls: Tls) -> Any:
+def open_channel(host: str, security: Security) -> Any:
     """For the blocking client."""
-    if tls is False:
+    credentials = security.credentials()
+    if credentials is None:
         return grpc.insecure_channel(host, options=options(host))
-    return grpc.secure_channel(host, _credentials(tls), options=options(host))
+    return grpc.secure_channel(host, credentials, options=options(host))
 
 
-def open_aio_channel(host: str, tls: Tls) -> Any:
+def open_aio_channel(host: str, security: Security) -> Any:
     """For the asynchronous client; belongs to the event loop that runs now."""
-    if tls is False:
+    credentials = security.credentials()
+    if credentials is None:
         return grpc.aio.insecure_channel(host, options=options(host))
-    return grpc.aio.secure_channel(host, _credentials(tls), options=options(host))
-
-
-def _credentials(tls: Tls) -> Any:
-    """True: the roots that gRPC knows; else a file with the certificates to trust."""
-    roots = None if tls is True else Path(str(tls)).read_bytes()
-    return grpc.ssl_channel_credentials(root_certificates=roots)
+    return grpc.aio.secure_channel(host, credentials, options=options(host))

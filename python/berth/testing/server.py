@@ -33,17 +33,19 @@ class FakeServer:
     run makes a task's result from its spec, and fails the task by an exception. Tasks run one at a
     time in the order of arrival, each for `delay` seconds; with manual=True they stay pending until
     start_task and finish_task. tokens, where given, maps the bearer tokens to their tenants.
+    credentials, where given, are gRPC's for a server with TLS.
     """
 
     def __init__(self, run: Callable[[specs.TaskSpec], Any] = simulate, *, manual: bool = False,
                  delay: float = 0.0, tokens: Optional[Mapping[str, str]] = None,
                  queues: Sequence[str] = ("llm", "embedding", "diffusion"),
-                 max_queue_size: int = 1_000_000) -> None:
+                 max_queue_size: int = 1_000_000, credentials: Any = None) -> None:
         self._memory = Memory(queues, max_queue_size)
         self._service = Service(self._memory, tokens)
         self._run = run
         self._delay = delay
         self._stopping = threading.Event()
+        self._credentials = credentials
         self._server: Any = None
         self.port = 0
         self._listen()
@@ -124,7 +126,9 @@ class FakeServer:
     def _listen(self) -> None:
         self._server = grpc.server(ThreadPoolExecutor(THREADS), options=(("grpc.so_reuseport", 0),))
         add_service(self._service, self._server)
-        self.port = self._server.add_insecure_port(f"127.0.0.1:{self.port}")
+        address = f"127.0.0.1:{self.port}"
+        self.port = (self._server.add_insecure_port(address) if self._credentials is None else
+                     self._server.add_secure_port(address, self._credentials))
         if self.port == 0:
             raise OSError("the port of the fake server was taken while it was closed")
         self._server.start()

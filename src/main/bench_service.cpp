@@ -13,7 +13,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "berth/v1/scheduler.grpc.pb.h"
-#include "main/server_child.h"
+#include "client/server_child.h"
 
 namespace berth::main {
 namespace {
@@ -286,18 +286,25 @@ Status measure_work(const std::string& address, const ServiceBenchOptions& optio
   return pace(address, options, result);
 }
 
+// This binary as a server.
+Result<std::unique_ptr<client::ServerChild>> serve(const std::vector<std::string>& arguments) {
+  auto server = client::ServerChild::start(
+      {.program = "/proc/self/exe", .arguments = arguments, .environment = {"BERTH_TIME_SCALE=0"}});
+  if (server && !(*server)->serves()) return Error{"the server ended before it served"};
+  return server;
+}
+
 // A server, a restart in the middle, and all that is measured.
 Status measure(const std::vector<std::string>& arguments, const ServiceBenchOptions& options,
                ServiceBenchResult& result) {
-  const std::vector<std::string> environment = {"BERTH_TIME_SCALE=0"};
-  auto server = ServerChild::start(arguments, environment);
+  auto server = serve(arguments);
   if (!server) return server.error();
   if (Status done = measure_submits((*server)->grpc_address(), options, result); !done) return done;
 
   options.progress("restart");
   server->reset();
   const auto begin = Clock::now();
-  server = ServerChild::start(arguments, environment);
+  server = serve(arguments);
   if (!server) return server.error();
   result.restart_s = seconds_since(begin);
   result.restart_live_tasks = options.unary_tasks + options.stream_tasks;

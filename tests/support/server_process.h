@@ -6,10 +6,12 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "client/client.h"
+#include "client/server_child.h"
 #include "store/testing/temp_folder.h"
 
 namespace berth::support {
@@ -30,31 +32,22 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  bool serves() const { return grpc_port_ != 0; }
-  const std::string& error() const { return error_; }
-  std::string grpc_address() const { return "127.0.0.1:" + std::to_string(grpc_port_); }
-  int http_port() const { return http_port_; }
-  int pid() const { return pid_; }
+  bool serves() const { return child_->serves(); }
+  const std::string& error() const { return child_->said(); }
+  std::string grpc_address() const { return child_->grpc_address(); }
+  int http_port() const { return child_->http_port(); }
+  int pid() const { return child_->pid(); }
 
-  void kill();       // -9
-  int stop();        // SIGTERM; its exit code
-  bool has_ended();  // does not wait
-  int wait();        // its exit code, or minus the signal
+  void kill();                                      // -9
+  int stop();                                       // SIGTERM; its exit code
+  bool has_ended() { return child_->has_ended(); }  // does not wait
+  int wait() { return child_->wait(); }             // its exit code, or minus the signal
 
   // Calls are tried once and end after `deadline`.
   client::Client client(std::chrono::milliseconds deadline = std::chrono::seconds(10)) const;
 
  private:
-  void read_greeting();
-  int take_status(int status);
-
-  int pid_ = -1;
-  int output_ = -1;
-  int grpc_port_ = 0;
-  int http_port_ = 0;
-  int exit_ = 0;
-  bool ended_ = false;
-  std::string error_;
+  std::unique_ptr<client::ServerChild> child_;
 };
 
 // A task whose whole effect is one line, its id, in the file.

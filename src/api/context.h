@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "api/latency.h"
 #include "api/streams.h"
 #include "api/task_spec_reader.h"
 #include "api/workers.h"
@@ -15,6 +14,9 @@
 #include "service/service.h"
 
 namespace berth::api {
+
+inline constexpr std::array<double, 12> kSubmitBoundsS = {0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
+                                                          0.05,   0.1,   0.2,   0.5,   1.0,  5.0};
 
 // What the composition root knows and the service does not.
 struct MainHooks {
@@ -39,7 +41,7 @@ struct ApiContext {
   std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
   Streams streams;
   std::atomic<bool> serving{true};
-  Latency submit_latency;
+  service::Latency<kSubmitBoundsS> submit_latency;
   const std::int64_t started_unix_ms = service.options().wall_clock() / 1'000'000;
   // Apart, so that what may take long never keeps an answer waiting. Last: their jobs use the rest,
   // so they end first.

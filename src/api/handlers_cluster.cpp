@@ -5,7 +5,6 @@
 #include "api/ended_tasks.h"
 #include "api/handlers.h"
 #include "api/outcomes.h"
-#include "api/queue_waits.h"
 #include "api/task_status.h"
 #include "core/engine.h"
 
@@ -85,7 +84,7 @@ void fill_residence(Status& status, ModelId model, const Board& board, bool load
   }
 }
 
-void fill_queue(v1::QueueStatus& status, std::size_t i, const Board& board) {
+void fill_queue(v1::QueueStatus& status, std::size_t i, Time now, const Board& board) {
   const service::QueueEntry& entry = board.names().queues()[i];
   const service::QueueLine& line = board.queues()[i];
   status.set_name(entry.name);
@@ -94,6 +93,8 @@ void fill_queue(v1::QueueStatus& status, std::size_t i, const Board& board) {
   status.set_ready(line.pending);
   status.set_waiting(line.waiting);
   status.set_running(line.running);
+  if (const auto since = board.oldest_pending({static_cast<std::uint32_t>(i)}))
+    status.set_oldest_wait_ms(ms_of(now - *since));
   status.set_batches(line.batches);
   status.set_completed(line.ends.completed);
   status.set_failed(line.ends.failed);
@@ -179,17 +180,13 @@ void Handlers::get_gpu_status(const Caller& caller, const v1::GetGPUStatusReques
 void Handlers::get_queue_status(const Caller&, const v1::GetQueueStatusRequest& request,
                                 Reply<v1::GetQueueStatusResponse> reply) {
   v1::GetQueueStatusResponse response;
+  const Time now = context_.now();
   auto missing = context_.service.view().read([&](const Board& board) {
     return each_named("queue", request.task_type(), board.names().queue(request.task_type()),
                       board.names().queues(),
-                      [&](std::size_t i) { fill_queue(*response.add_queues(), i, board); });
+                      [&](std::size_t i) { fill_queue(*response.add_queues(), i, now, board); });
   });
   if (missing) return reply(std::move(*missing));
-  const std::map<std::string, Duration> waits = oldest_waits(context_);
-  for (v1::QueueStatus& queue : *response.mutable_queues()) {
-    const auto at = waits.find(queue.name());
-    if (at != waits.end()) queue.set_oldest_wait_ms(ms_of(at->second));
-  }
   reply(std::move(response));
 }
 

@@ -47,7 +47,8 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
   command.done = [self = shared_from_this(), card, tenant = command.tasks[0].tenant, reply,
                   came =
                       std::chrono::steady_clock::now()](std::span<const SubmitOutcome> outcomes) {
-    self->context_.submit_latency.add(std::chrono::steady_clock::now() - came);
+    self->context_.submit_latency.add(
+        {std::chrono::nanoseconds(std::chrono::steady_clock::now() - came).count()});
     self->context_.replies.post([self, card, tenant, reply, outcome = outcomes[0]] {
       if (!is_good(outcome)) return reply(submit_problem(self->context_, outcome, *card, tenant));
       v1::SubmitTaskResponse response;

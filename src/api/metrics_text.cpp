@@ -6,7 +6,6 @@
 #include <map>
 
 #include "api/metrics_writer.h"
-#include "api/queue_waits.h"
 
 namespace berth::api {
 namespace {
@@ -44,7 +43,10 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
   out.histogram("berth_journal_sync_seconds", "How long syncs of the journal took.", bounds,
                 stats.sync_us_buckets, of_us(static_cast<std::int64_t>(stats.sync_us_sum)));
   out.histogram("berth_submit_seconds", "From a submit's arrival to its durable answer.",
-                kLatencyBoundsS, context.submit_latency.counts(), context.submit_latency.sum_s());
+                kSubmitBoundsS, context.submit_latency.counts(), context.submit_latency.sum_s());
+  out.histogram("berth_dispatch_seconds",
+                "From the instant a task could start until its lease left for its agent.",
+                service::kDispatchBoundsS, stats.dispatch_buckets, stats.dispatch_sum_s);
   out.single("berth_submits_refused_full_total", "counter",
              "Commands refused because too many were waiting.", number(stats.submits_refused_full));
   out.single("berth_submit_ring_tasks", "gauge", "Tasks that wait for the sequencer.",
@@ -63,6 +65,7 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
 struct Lines {
   std::vector<std::string> queue_names, model_names, tenant_names;
   std::vector<service::QueueLine> queues;
+  std::vector<double> oldest_wait_s;  // by queue
   std::vector<service::ModelLine> models;
   std::vector<service::TenantLine> tenants;
   std::vector<std::size_t> residents;  // by model
@@ -71,7 +74,8 @@ struct Lines {
 };
 
 Lines copy_lines(const ApiContext& context) {
-  return context.service.view().read([](const Board& board) {
+  const Time now = context.now();
+  return context.service.view().read([now](const Board& board) {
     Lines lines;
     for (const auto& queue : board.names().queues())
       lines.queue_names.push_back(queue.name);
@@ -80,6 +84,10 @@ Lines copy_lines(const ApiContext& context) {
     for (const auto& tenant : board.names().tenants())
       lines.tenant_names.push_back(tenant.name);
     lines.queues = board.queues();
+    for (std::uint32_t queue = 0; queue < lines.queues.size(); ++queue) {
+      const Duration wait = now - board.oldest_pending({queue}).value_or(now);
+      lines.oldest_wait_s.push_back(static_cast<double>(wait.ns) / 1e9);
+    }
     lines.models = board.models();
     lines.tenants = board.tenants();
     lines.residents.resize(lines.models.size());
@@ -110,7 +118,7 @@ void write_ends(MetricsWriter& out, std::string_view label, const std::string& n
   out.sample({{label, name}, {"state", "expired"}}, number(ends.expired));
 }
 
-void write_queues(MetricsWriter& out, const Lines& lines, const ApiContext& context) {
+void write_queues(MetricsWriter& out, const Lines& lines) {
   const auto each = [&](auto write) {
     for (std::size_t i = 0; i < lines.queues.size(); ++i)
       write(lines.queue_names[i], lines.queues[i]);
@@ -125,14 +133,10 @@ void write_queues(MetricsWriter& out, const Lines& lines, const ApiContext& cont
   each([&](const auto& name, const auto& line) {
     out.sample({{"queue", name}}, number(line.batches));
   });
-  const std::map<std::string, Duration> waits = oldest_waits(context);
   out.family("berth_queue_oldest_wait_seconds", "gauge",
              "How long the oldest pending task has waited.");
-  each([&](const auto& name, const auto&) {
-    const auto at = waits.find(name);
-    out.sample({{"queue", name}},
-               at == waits.end() ? 0.0 : static_cast<double>(at->second.ns) / 1e9);
-  });
+  for (std::size_t i = 0; i < lines.queues.size(); ++i)
+    out.sample({{"queue", lines.queue_names[i]}}, lines.oldest_wait_s[i]);
 }
 
 void write_models(MetricsWriter& out, const Lines& lines) {
@@ -239,7 +243,7 @@ std::string metrics_text(const ApiContext& context) {
   MetricsWriter out;
   write_server(out, context);
   const Lines lines = copy_lines(context);
-  write_queues(out, lines, context);
+  write_queues(out, lines);
   write_models(out, lines);
   write_tenants(out, lines);
   return out.take();

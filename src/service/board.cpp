@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -180,13 +181,32 @@ void Board::count(const TaskLine& line, TaskState state, std::int64_t by) {
   }
 }
 
+void Board::enter(const TaskLine& line) {
+  count(line, line.state, 1);
+  if (line.state != TaskState::pending) return;
+  grown(pending_, line.card->queue.value).join(line.eligible, line.card->task);
+}
+
+void Board::leave(TaskLine& line, TaskState to) {
+  count(line, line.state, -1);
+  if (std::exchange(line.state, to) != TaskState::pending) return;
+  pending_[line.card->queue.value].leave(line.card->task, [this](TaskNo task, Time since) {
+    const TaskLine* other = tasks_.find(task);
+    return other != nullptr && other->state == TaskState::pending && other->eligible == since;
+  });
+}
+
 void Board::step(TaskLine& line, TaskState to, const core::Reason& reason, const At& at,
                  Changes& changes) {
-  count(line, line.state, -1);
-  line.state = to;
+  leave(line, to);
   line.reason = reason;
-  count(line, to, 1);
+  enter(line);
   tell(line, at, changes);
+}
+
+std::optional<Time> Board::oldest_pending(QueueId queue) const {
+  if (queue.value >= pending_.size()) return std::nullopt;
+  return pending_[queue.value].oldest();
 }
 
 void Board::tell(const TaskLine& line, const At& at, Changes& changes) {
@@ -208,7 +228,7 @@ void Board::accept(TaskNo task, const At& at, Changes& changes) {
   line.eligible = at.now;
   keys_.take(*line.card);
   if (line.card->spec_at.size > 0) ++specs_by_segment_[line.card->spec_at.segment];
-  count(line, line.state, 1);
+  enter(line);
   tell(line, at, changes);
 }
 
@@ -235,6 +255,7 @@ void Board::start(const core::BatchStarted& batch, const At& at, Changes& change
     line->attempts.push_back(
         {started.attempt, batch.lease, batch.gpus, at.now, Time::never(), started.charge_us, {}});
     grown(tenants_, line->card->tenant.value).charged_us += started.charge_us;
+    changes.started.push_back(line->eligible);
     step(*line, TaskState::starting, {}, at, changes);
   }
 }
@@ -328,7 +349,7 @@ void Board::put_back(TaskLine&& from) {
   TaskLine& line = tasks_.add(card.task);
   line = std::move(from);
   if (card.spec_at.size > 0) ++specs_by_segment_[card.spec_at.segment];
-  count(line, line.state, 1);
+  enter(line);
 }
 
 void Board::put_back(LeaseId id, LeaseLine&& lease) {

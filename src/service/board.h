@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "service/keys.h"
 #include "service/names.h"
 #include "service/notes.h"
+#include "service/pending_line.h"
 #include "service/task_card.h"
 
 namespace berth::service {
@@ -150,6 +152,7 @@ class Board {
   struct Changes {
     std::vector<TaskChange> tasks;
     std::vector<TaskLine> ended;
+    std::vector<Time> started;  // of each task that got a lease: since when it could start
   };
 
   // `now`: the event's, or the last Instant's. `ordinal`: of the message in the journal, events and
@@ -172,6 +175,8 @@ class Board {
   const std::vector<TenantLine>& tenants() const { return tenants_; }
   const std::vector<ModelLine>& models() const { return models_; }
   const std::vector<GpuLine>& gpus() const { return gpus_; }
+  // Since when the queue's pending task could start that has waited longest; none: none is pending.
+  std::optional<Time> oldest_pending(QueueId queue) const;
 
   // The task of a tenant with this id, its own or "t-NUMBER", live or remembered. None: there is
   // none; of a number that is not live, whose it was is for the history to say.
@@ -191,6 +196,8 @@ class Board {
             Changes& changes);
   static void tell(const TaskLine& line, const At& at, Changes& changes);
   void count(const TaskLine& line, core::TaskState state, std::int64_t by);
+  void enter(const TaskLine& line);                // into its state
+  void leave(TaskLine& line, core::TaskState to);  // its state, for another
   void end_attempt(TaskLine& line, Time now);
   void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
   void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
@@ -206,6 +213,7 @@ class Board {
   TaskTable tasks_;
   std::map<LeaseId, LeaseLine> leases_;
   std::vector<QueueLine> queues_;
+  std::vector<PendingLine> pending_;  // by queue
   std::vector<TenantLine> tenants_;
   std::vector<ModelLine> models_;
   std::vector<GpuLine> gpus_;

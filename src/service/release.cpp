@@ -20,6 +20,7 @@ void Release::run(Group& group, store::GroupAt at) {
   answer(group);
   store::crash_point(store::CrashPoint::release_replied);
   courier_.run(std::move(errands));
+  if (on_started_ && !changes.started.empty()) on_started_(changes.started);
   on_ended_(std::move(changes.ended), group.last_ordinal);
 }
 

@@ -17,8 +17,15 @@ class Release {
  public:
   using OnEnded = std::function<void(std::vector<TaskLine>&&, std::uint64_t ordinal)>;
 
-  Release(View& view, Feed& feed, Courier& courier, OnEnded on_ended)
-      : view_(view), feed_(feed), courier_(courier), on_ended_(std::move(on_ended)) {}
+  // Of each task whose lease has left: since when it could start.
+  using OnStarted = std::function<void(const std::vector<Time>& since)>;
+
+  Release(View& view, Feed& feed, Courier& courier, OnEnded on_ended, OnStarted on_started = {})
+      : view_(view),
+        feed_(feed),
+        courier_(courier),
+        on_ended_(std::move(on_ended)),
+        on_started_(std::move(on_started)) {}
 
   // `at`: where the group stands in the journal.
   void run(Group& group, store::GroupAt at);
@@ -33,6 +40,7 @@ class Release {
   Feed& feed_;
   Courier& courier_;
   OnEnded on_ended_;
+  OnStarted on_started_;
   Time decided_at_;
 };
 

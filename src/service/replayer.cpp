@@ -133,6 +133,7 @@ Status Replayer::apply(store::GroupAt where, const journal::Group& group) {
     }
   }
   changes_.tasks.clear();
+  changes_.started.clear();
   if (!cursor.ok()) {
     return Error{"a group at " + place(where) + " holds no " + cursor.error().expected};
   }

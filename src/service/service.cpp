@@ -78,6 +78,7 @@ struct Service::Parts {
   std::unique_ptr<store::HistoryReader> history;
   Projector projector;
   Snapshotter snapshotter;
+  DispatchLatency dispatch;
   Release release;
   Time last_now;
   Time day_ends = Time::never();
@@ -125,10 +126,16 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
            [this] { return view.read([](const Board& b) { return b.oldest_needed_segment(); }); },
            [this] { return projector.projected(); }, options.log},
           recovered.snapshot_seq),
-      release(view, feed, courier,
-              [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
-                projector.add(std::move(ended), ordinal);
-              }),
+      release(
+          view, feed, courier,
+          [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
+            projector.add(std::move(ended), ordinal);
+          },
+          [this](const std::vector<Time>& since) {
+            const Time now = options.clock();
+            for (const Time start : since)
+              dispatch.add(now - start);
+          }),
       last_now(sequencer.now()) {
   view.change([&](Board& board) { board = recovered.replayer.take_board(); });
   const std::uint64_t ordinal = sequencer.next_seq() + sequencer.hash().count;
@@ -442,6 +449,9 @@ ServiceStats Service::stats() const {
   for (const auto& bucket : p.sync_us)
     stats.sync_us_buckets.push_back(bucket);
   stats.sync_us_sum = p.sync_us_sum;
+  const DispatchLatency::Counts dispatched = p.dispatch.counts();
+  stats.dispatch_buckets.assign(dispatched.begin(), dispatched.end());
+  stats.dispatch_sum_s = p.dispatch.sum_s();
   stats.next_wakeup_ns = p.wakeup_ns;
   stats.now_ns = p.options.clock().ns;
   stats.stalled = p.stalled;

@@ -22,6 +22,7 @@
 #include "berth/v1/agent.pb.h"
 #include "service/commands.h"
 #include "service/feed.h"
+#include "service/latency.h"
 #include "service/view.h"
 #include "store/history.h"
 
@@ -67,6 +68,8 @@ struct ServiceStats {
   std::uint64_t snapshot_seq = 0;
   std::vector<std::uint64_t> sync_us_buckets;  // counts, bounds in kSyncBucketsUs
   std::uint64_t sync_us_sum = 0;
+  std::vector<std::uint64_t> dispatch_buckets;  // tasks, bounds in kDispatchBoundsS
+  double dispatch_sum_s = 0;
   std::int64_t next_wakeup_ns = 0;  // engine time; INT64_MAX: none
   std::int64_t now_ns = 0;
   bool stalled = false;  // the journal cannot be written (a full disk); nothing is acknowledged

@@ -31,7 +31,7 @@ struct HttpLimits {
 };
 
 struct HttpOptions {
-  std::string address;  // "127.0.0.1:8080"; port 0: a free one
+  std::string address;                             // "127.0.0.1:8080"; port 0: a free one
   std::shared_ptr<boost::asio::ssl::context> tls;  // null: none
   HttpLimits limits;
 };

@@ -65,8 +65,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
   if (!grpc.ok()) return grpc.error();
   parts->grpc = std::move(*grpc);
   auto http = HttpServer::start(
-      {.address = options.http_address, .tls = tls->context, .limits = options.http_limits}, parts->router,
-      *parts->context);
+      {.address = options.http_address, .tls = tls->context, .limits = options.http_limits},
+      parts->router, *parts->context);
   if (!http.ok()) return http.error();
   parts->http = std::move(*http);
   parts->grpc->set_serving(true);

@@ -41,8 +41,7 @@ Status use_own(ssl::context& context, const Tls& tls, const TlsFiles& files) {
 Status ask_clients(ssl::context& context, const Tls& tls, const TlsFiles& files) {
   boost::system::error_code error;
   context.add_certificate_authority(boost::asio::buffer(tls.client_ca), error);
-  if (!error)
-    context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
+  if (!error) context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, error);
   // Without it a client that takes up an earlier session is turned away.
   SSL_CTX_set_session_id_context(context.native_handle(),
                                  reinterpret_cast<const unsigned char*>(kSessionsOf.data()),
@@ -51,9 +50,9 @@ Status ask_clients(ssl::context& context, const Tls& tls, const TlsFiles& files)
 }
 
 Status read_files(const TlsFiles& files, Tls& tls) {
-  for (const auto& [path, text] : {std::pair{files.certificate, &tls.certificates},
-                                   std::pair{files.key, &tls.key},
-                                   std::pair{files.client_ca, &tls.client_ca}}) {
+  for (const auto& [path, text] :
+       {std::pair{files.certificate, &tls.certificates}, std::pair{files.key, &tls.key},
+        std::pair{files.client_ca, &tls.client_ca}}) {
     if (path.empty()) continue;
     Result<std::string> read = read_text(path);
     if (!read) return read.error();

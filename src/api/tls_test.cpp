@@ -92,12 +92,10 @@ class Tls : public ::testing::Test {
   }
 
   static Owned<BIO, BIO_free_all> memory(const std::string& text) {
-    return Owned<BIO, BIO_free_all>(
-        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+    return Owned<BIO, BIO_free_all>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   }
   static Owned<X509, X509_free> certificate_of(const std::string& text) {
-    return Owned<X509, X509_free>(
-        PEM_read_bio_X509(memory(text).get(), nullptr, nullptr, nullptr));
+    return Owned<X509, X509_free>(PEM_read_bio_X509(memory(text).get(), nullptr, nullptr, nullptr));
   }
 
   const Authority authority_;
@@ -140,9 +138,9 @@ TEST_F(Tls, AClientWithoutACertificateIsNot) {
 
 TEST_F(Tls, NorOneWithACertificateOfAnotherAuthority) {
   serve(true);
-  for (const Identity& stranger : {Authority("strangers").issue("somebody"),
-                                   Authority("clients").issue("somebody"),
-                                   authority_.issue("somebody")}) {
+  for (const Identity& stranger :
+       {Authority("strangers").issue("somebody"), Authority("clients").issue("somebody"),
+        authority_.issue("somebody")}) {
     EXPECT_EQ(call(stranger).error_code(), grpc::StatusCode::UNAVAILABLE);
     EXPECT_EQ(get(stranger), kNobody);
   }

@@ -18,6 +18,8 @@ constexpr std::array kServerFlags = {
     Flag{"--server", "HOST:PORT", "the server (default $BERTH_SERVER, or 127.0.0.1:50051)"},
     Flag{"--token", "TOKEN", "who asks (default $BERTH_TOKEN, which other users cannot see)"},
     Flag{"--ca", "FILE", "use TLS and trust these certificates (default $BERTH_CA)"},
+    Flag{"--cert", "FILE", "this client's own certificate, where the server asks ($BERTH_CERT)"},
+    Flag{"--key", "FILE", "the key of --cert (default $BERTH_KEY)"},
     Flag{"--timeout", "DURATION", "give up after this long: 90s, 5min (default 10s a call)"},
     Flag{"-o", "table|wide|json|name", "how to print the answer (default table)"},
     Flag{"--no-headers", "", "leave out the heading of tables"},
@@ -151,8 +153,10 @@ int complain(Console& console, std::string_view message, int code) {
 }
 
 int run_command_line(Args args, Console& console, std::span<const Command> more) {
-  std::vector<Command> commands = own_commands();
-  commands.insert(commands.end(), more.begin(), more.end());
+  // What the composition root brings comes first: a newcomer looks for `serve`.
+  std::vector<Command> commands(more.begin(), more.end());
+  const std::vector<Command> own = own_commands();
+  commands.insert(commands.end(), own.begin(), own.end());
   if (args.empty()) {
     print_overview(console.err, commands);
     return kBadInput;

@@ -87,6 +87,8 @@ int run_complete(const Call& call) {
   if (!server.empty()) endpoint.address = server;
   endpoint.token = setting(call, "--token", "BERTH_TOKEN");
   endpoint.ca_file = setting(call, "--ca", "BERTH_CA");
+  endpoint.cert_file = setting(call, "--cert", "BERTH_CERT");
+  endpoint.key_file = setting(call, "--key", "BERTH_KEY");
   client::Limits limits;
   limits.deadline = kPatience;
   limits.tries = 1;

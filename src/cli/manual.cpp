@@ -9,10 +9,12 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kVariables = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kVariables = {{
     {"BERTH_SERVER", "HOST:PORT of the server, unless --server is given."},
     {"BERTH_TOKEN", "Who asks, unless --token is given."},
     {"BERTH_CA", "Certificates to trust, unless --ca is given."},
+    {"BERTH_CERT", "This client's own certificate, unless --cert is given."},
+    {"BERTH_KEY", "Its key, unless --key is given."},
     {"NO_COLOR", "If set and not empty: no colours, even on a terminal."},
 }};
 

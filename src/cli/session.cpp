@@ -42,6 +42,8 @@ std::optional<Session> Session::open(const Call& call, int& code) {
   endpoint.address = setting(call, "--server", "BERTH_SERVER", endpoint.address);
   endpoint.token = setting(call, "--token", "BERTH_TOKEN");
   endpoint.ca_file = setting(call, "--ca", "BERTH_CA");
+  endpoint.cert_file = setting(call, "--cert", "BERTH_CERT");
+  endpoint.key_file = setting(call, "--key", "BERTH_KEY");
   if (!values.ok()) {
     code = values.refuse();
     return std::nullopt;
@@ -55,12 +57,13 @@ std::optional<Session> Session::open(const Call& call, int& code) {
   const client::Stop stop = limits.stop;
   Result<client::Client> client = client::Client::connect(endpoint, std::move(limits));
   if (!client) {
-    code = complain(call.console, client.error().message + "; see --ca", kBadInput);
+    code =
+        complain(call.console, client.error().message + "; see --ca, --cert and --key", kBadInput);
     return std::nullopt;
   }
   Session session(call, std::move(*client));
   session.stop_ = stop;
-  session.server_ = endpoint.address;
+  session.approach_ = {endpoint.address, !endpoint.ca_file.empty(), !endpoint.cert_file.empty()};
   session.format_ = *format;
   if (timeout) session.timeout_ = std::chrono::milliseconds(*timeout);
   const Console& console = call.console;
@@ -115,16 +118,16 @@ int Session::fail(const std::string& what, const client::Failure& failure) {
     say("berth: interrupted");
     return kDetached;
   }
-  const bool nobody_there = failure.code == grpc::StatusCode::UNAVAILABLE &&
-                            failure.message.starts_with("failed to connect");
-  std::string text = "cannot " + what + ": ";
-  text += nobody_there ? "no server answers at " + server_ : harmless(failure.message);
-  text += nearest(failure);
+  if (const auto not_there = unreachable(failure, approach_)) {
+    return complain(console(), "cannot " + what + ": " + not_there->why + "\n" + not_there->advice,
+                    kUnavailable);
+  }
+  std::string text = "cannot " + what + ": " + harmless(failure.message) + nearest(failure);
   for (const client::FieldProblem& problem : failure.fields) {
     const std::string line = problem.field + ": " + problem.description;
     if (line != failure.message) text += "\n  " + harmless(line);
   }
-  const std::string advice = advice_for(failure, server_);
+  const std::string advice = advice_for(failure, approach_.server);
   if (!advice.empty()) text += "\n" + advice;
   return complain(console(), text, exit_code_of(failure.code));
 }
@@ -158,7 +161,7 @@ std::string advice_for(const client::Failure& failure, const std::string& server
   if (failure.retry_after) return "Try again in " + time_text(failure.retry_after->count()) + ".";
   switch (failure.code) {
     case grpc::StatusCode::UNAVAILABLE:
-      return "Start a server with 'berth serve', or name another with --server or BERTH_SERVER.";
+      return "Try again in a moment.";
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return "Give it longer with --timeout.";
     case grpc::StatusCode::UNAUTHENTICATED:

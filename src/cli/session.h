@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/listing.h"
+#include "cli/unreachable.h"
 #include "client/client.h"
 
 namespace berth::cli {
@@ -52,7 +53,7 @@ class Session {
   const Call* call_;
   client::Client client_;
   client::Stop stop_;
-  std::string server_;
+  Approach approach_;
   Format format_ = Format::table;
   Look look_;
   std::optional<std::chrono::milliseconds> timeout_;

@@ -34,15 +34,43 @@ grpc::ChannelArguments channel_arguments(const std::string& address) {
   return arguments;
 }
 
-Result<std::string> read_certificates(const std::string& path) {
+// "" is read as "".
+Status read_pem(const std::string& what, const std::string& path, std::string& out) {
+  if (path.empty()) return Done{};
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.is_open() || file.bad() || text.str().empty()) {
     const std::string why = file.is_open() ? "it is empty" : std::strerror(errno);
-    return Error{"cannot read the certificates in " + path + ": " + why};
+    return Error{"cannot read the " + what + " in " + path + ": " + why};
   }
-  return text.str();
+  out = text.str();
+  return Done{};
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> encrypted(const Endpoint& endpoint) {
+  grpc::SslCredentialsOptions options;
+  Status read = read_pem("certificates", endpoint.ca_file, options.pem_root_certs);
+  if (read) read = read_pem("client's certificate", endpoint.cert_file, options.pem_cert_chain);
+  if (read) read = read_pem("client's key", endpoint.key_file, options.pem_private_key);
+  if (!read) return read.error();
+  return grpc::SslCredentials(options);
+}
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_for(const Endpoint& endpoint) {
+  if (endpoint.cert_file.empty() != endpoint.key_file.empty()) {
+    return Error{"a client's certificate and its key belong together: give both"};
+  }
+  if (!endpoint.ca_file.empty()) return encrypted(endpoint);
+  if (!endpoint.cert_file.empty()) {
+    return Error{
+        "a client's certificate needs TLS: name the certificates of the server's authority"};
+  }
+  if (!endpoint.token.empty() && !is_loopback(endpoint.address)) {
+    return Error{"would send the token unencrypted to " + endpoint.address +
+                 ": name the certificates of its authority"};
+  }
+  return grpc::InsecureChannelCredentials();
 }
 
 }  // namespace
@@ -60,21 +88,10 @@ Client::Client(std::shared_ptr<grpc::Channel> channel, std::string token, Limits
       limits_(std::move(limits)) {}
 
 Result<Client> Client::connect(const Endpoint& endpoint, Limits limits) {
-  std::shared_ptr<grpc::ChannelCredentials> credentials;
-  if (!endpoint.ca_file.empty()) {
-    Result<std::string> certificates = read_certificates(endpoint.ca_file);
-    if (!certificates) return certificates.error();
-    grpc::SslCredentialsOptions options;
-    options.pem_root_certs = *certificates;
-    credentials = grpc::SslCredentials(options);
-  } else if (!endpoint.token.empty() && !is_loopback(endpoint.address)) {
-    return Error{"would send the token unencrypted to " + endpoint.address +
-                 ": name the certificates of its authority"};
-  } else {
-    credentials = grpc::InsecureChannelCredentials();
-  }
-  auto channel =
-      grpc::CreateCustomChannel(endpoint.address, credentials, channel_arguments(endpoint.address));
+  const auto credentials = credentials_for(endpoint);
+  if (!credentials) return credentials.error();
+  auto channel = grpc::CreateCustomChannel(endpoint.address, *credentials,
+                                           channel_arguments(endpoint.address));
   return Client(std::move(channel), endpoint.token, std::move(limits));
 }
 

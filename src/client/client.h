@@ -25,6 +25,9 @@ struct Endpoint {
   std::string address = "127.0.0.1:50051";
   std::string token;    // "": none
   std::string ca_file;  // certificates that vouch for the server; "": no TLS
+  // This client's own, for a server that asks for one; "": none. Both or neither.
+  std::string cert_file;
+  std::string key_file;
 };
 
 struct Limits {

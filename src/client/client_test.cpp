@@ -143,6 +143,19 @@ TEST(Client, TheTokenIsSentAndOnlyToThisMachineWithoutTls) {
             "authority");
 }
 
+TEST(Client, AClientsCertificateNeedsItsKeyAndTls) {
+  const auto error = [](const Endpoint& endpoint) {
+    const auto client = Client::connect(endpoint);
+    return client ? "" : client.error().message;
+  };
+  EXPECT_EQ(error({.ca_file = "ca.pem", .cert_file = "cert.pem"}),
+            "a client's certificate and its key belong together: give both");
+  EXPECT_EQ(error({.ca_file = "ca.pem", .key_file = "key.pem"}),
+            "a client's certificate and its key belong together: give both");
+  EXPECT_EQ(error({.cert_file = "cert.pem", .key_file = "key.pem"}),
+            "a client's certificate needs TLS: name the certificates of the server's authority");
+}
+
 TEST(Client, CertificatesThatCannotBeReadAreAnError) {
   const auto client = Client::connect({"localhost:1", "", "/no/such/ca.pem"});
   ASSERT_FALSE(client);

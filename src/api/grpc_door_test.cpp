@@ -273,7 +273,64 @@ TEST(GrpcDoor, WorkflowsAreAllOrNothing) {
     task.set_task_type("llm");
     task.add_depends_on(id[0] == 'x' ? "y" : "x");
   }
-  EXPECT_EQ(reason_of(doors.call(&Stub::SubmitWorkflow, cycle, again)), "dependency_cycle");
+  const grpc::Status refused = doors.call(&Stub::SubmitWorkflow, cycle, again);
+  EXPECT_EQ(reason_of(refused), "dependency_cycle");
+  EXPECT_EQ(refused.error_message(), "tasks[0] (\"x\"): the dependencies form a cycle");
+}
+
+TEST(GrpcDoor, AWorkflowThatIsNotTakenNamesTheTask) {
+  Doors doors;
+  doors.pause();
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("taken", response).ok());
+  v1::SubmitWorkflowRequest request;
+  for (const char* id : {"one", ""}) {
+    v1::TaskSpec& task = *request.add_tasks();
+    task.set_task_id(id);
+    task.set_task_type("llm");
+  }
+  v1::SubmitWorkflowResponse answer;
+  const auto message = [&] {
+    return doors.call(&Stub::SubmitWorkflow, request, answer).error_message();
+  };
+  request.mutable_tasks(1)->set_task_type("lmm");
+  EXPECT_EQ(message(), "tasks[1]: there is no queue \"lmm\"; did you mean \"llm\"?");
+  request.mutable_tasks(1)->set_task_type("llm");
+  request.mutable_tasks(0)->add_depends_on("nobody");
+  EXPECT_EQ(message(),
+            "tasks[0] (\"one\"): depends_on names \"nobody\", and tenant \"default\" has no such "
+            "task");
+  request.mutable_tasks(0)->clear_depends_on();
+  request.mutable_tasks(1)->set_task_id("taken");
+  EXPECT_EQ(message(),
+            "tasks[1] (\"taken\"): the task_id belongs to a task with other content: "
+            "gpu_memory_mb differs");
+}
+
+TEST(GrpcDoor, AQueueSaysHowLongItsOldestTaskWaits) {
+  Doors doors;
+  doors.pause();
+  v1::SubmitTaskResponse response;
+  const auto oldest_wait_ms = [&] {
+    v1::GetQueueStatusResponse queues;
+    EXPECT_TRUE(doors.call(&Stub::GetQueueStatus, {}, queues).ok());
+    return queues.queues(0).oldest_wait_ms();
+  };
+  EXPECT_EQ(oldest_wait_ms(), 0);
+  ASSERT_TRUE(doors.submit("first", response).ok());
+  while (oldest_wait_ms() < 20)
+    std::this_thread::yield();
+  ASSERT_TRUE(doors.submit("second", response).ok());
+  EXPECT_GE(oldest_wait_ms(), 20);
+  v1::ListTasksResponse tasks;
+  ASSERT_TRUE(doors.call(&Stub::ListTasks, {}, tasks).ok());
+  EXPECT_EQ(tasks.tasks(0).reason().code(), "queue_paused");
+  doors.pause(false);
+  doors.end_of("first");
+  doors.end_of("second");
+  EXPECT_EQ(oldest_wait_ms(), 0);
+  EXPECT_NE(doors.http("GET", "/metrics").body.find("\nberth_dispatch_seconds_count 2\n"),
+            std::string::npos);
 }
 
 TEST(GrpcDoor, TheClusterIsShown) {

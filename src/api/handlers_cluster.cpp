@@ -215,7 +215,8 @@ void Handlers::get_tenant_status(const Caller& caller, const v1::GetTenantStatus
     return each_named("tenant", name, board.names().tenant(name), board.names().tenants(),
                       [&](std::size_t i) { fill_tenant(*response.add_tenants(), i, board); });
   });
-  if (missing) return reply(std::move(*missing));
+  // Others' names are for those who see them anyway.
+  if (missing) return reply(sees_all(caller) ? std::move(*missing) : no_such("tenant", name));
   reply(std::move(response));
 }
 

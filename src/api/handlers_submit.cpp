@@ -35,6 +35,28 @@ void mix_digests(std::vector<service::NewTask>& tasks) {
     tasks[i].card->digest = hash_of({whole, i});
 }
 
+// What is wrong with a workflow, and with which of its tasks, where one is to blame.
+Problem workflow_problem(const ApiContext& context, const SubmitOutcome& outcome,
+                         const std::vector<service::CardPtr>& cards, const std::string& tenant) {
+  Problem problem = submit_problem(context, outcome, *cards[outcome.place], tenant);
+  const auto named = [&](std::size_t place) {
+    const std::string& id = cards[place]->id;
+    return "tasks[" + std::to_string(place) + "]" + (id.empty() ? "" : " (\"" + id + "\")");
+  };
+  if (outcome.kind != SubmitOutcome::Kind::refused) {
+    problem.message = named(outcome.place) + ": " + problem.message;
+    return problem;
+  }
+  // The core names a task by a number that nobody else has seen.
+  const core::ReasonInfo& info = core::info_of(outcome.reason.code);
+  const std::uint64_t place = outcome.reason.subject - outcome.task.value;
+  if (info.subject == "task" && place < cards.size()) {
+    problem.message = named(place) + ": " + std::string(info.sentence);
+    problem.metadata["subject"] = cards[place]->id;
+  }
+  return problem;
+}
+
 }  // namespace
 
 void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& request,
@@ -105,7 +127,7 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
       v1::SubmitWorkflowResponse response;
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (!is_good(outcomes[i])) {
-          return reply(submit_problem(self->context_, outcomes[i], *cards[i], tenant));
+          return reply(workflow_problem(self->context_, outcomes[i], cards, tenant));
         }
         response.add_task_ids(id_of(*cards[i], outcomes[i].task));
         response.add_task_nos(outcomes[i].task.value);

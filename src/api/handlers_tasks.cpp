@@ -24,7 +24,9 @@ bool waits(const v1::TaskStatus& status) {
 // What the engine says of a task that has not started.
 void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
                      const service::Board& board) {
-  if (!why.binding.empty()) *status.mutable_reason() = reason_message(why.binding.front(), board);
+  const TaskNo own{status.task_no()};
+  if (!why.binding.empty())
+    *status.mutable_reason() = reason_message(why.binding.front(), board, own);
   if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
   if (why.expected_start) status.set_expected_start_unix_ms(unix_ms(*why.expected_start));
 }
@@ -33,9 +35,9 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
                                             const service::Board& board) {
   v1::ExplainTaskResponse response;
   add_explanation(status, why, board);
-  *response.mutable_status() = std::move(status);
   for (const core::Reason& reason : why.binding)
-    *response.add_binding() = reason_message(reason, board);
+    *response.add_binding() = reason_message(reason, board, TaskNo{status.task_no()});
+  *response.mutable_status() = std::move(status);
   response.set_ahead_in_flow(why.ahead_in_flow);
   response.set_ahead_in_queue(why.ahead_in_queue);
   if (why.holder) {

@@ -25,10 +25,10 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
 }  // namespace
 
-v1::Reason reason_message(const core::Reason& reason, const service::Board& board) {
+v1::Reason reason_message(const core::Reason& reason, const service::Board& board, TaskNo own) {
   v1::Reason message;
   if (!reason) return message;
-  const service::ReasonWords words = service::words_of(reason, board);
+  const service::ReasonWords words = service::words_of(reason, board, own);
   message.set_code(words.code);
   message.set_message(words.message);
   message.set_need(reason.need);
@@ -126,22 +126,23 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   if (outcome.kind == service::ControlOutcome::Kind::refused) {
     return problem_of(outcome.reason, board, now);
   }
-  return {.code = Code::not_found,
-          .reason = "unknown_name",
-          .message = "there is no " + outcome.what,
-          .metadata = {{"subject", outcome.what}}};
+  std::vector<std::string> known;  // of tenants nobody is told
+  if (outcome.noun == "queue") known = names_in(board.names().queues());
+  if (outcome.noun == "model") known = names_in(board.names().models());
+  if (outcome.noun == "gpu") known = names_in(board.names().gpus());
+  return no_such(outcome.noun, outcome.name, known);
 }
 
 Problem no_such(const std::string& noun, const std::string& name,
                 const std::vector<std::string>& known) {
-  Problem problem{.code = Code::not_found,
-                  .reason = "unknown_" + noun,
-                  .message = "there is no " + noun + " " + quoted(name),
-                  .metadata = {{"subject", name}}};
-  if (const std::string nearest = config::nearest_name(name, known); !nearest.empty()) {
-    problem.message += "; did you mean " + quoted(nearest) + "?";
+  Problem problem{
+      .code = Code::not_found,
+      .reason = "unknown_" + noun,
+      .message = "there is no " + std::string(noun == "gpu" ? "GPU" : noun) + " " + quoted(name),
+      .metadata = {{"subject", name}}};
+  if (const std::string nearest = config::nearest_name(name, known); !nearest.empty())
     problem.metadata["nearest"] = nearest;
-  }
+  problem.message += config::suggestion(name, known);
   return problem;
 }
 

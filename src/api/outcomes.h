@@ -14,7 +14,8 @@
 
 namespace berth::api {
 
-v1::Reason reason_message(const core::Reason& reason, const service::Board& board);
+v1::Reason reason_message(const core::Reason& reason, const service::Board& board,
+                          TaskNo own = TaskNo::none());
 
 // The code under which a refusal for this reason is told.
 Code code_of(core::ReasonCode code);

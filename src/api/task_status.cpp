@@ -38,6 +38,20 @@ void fill_attempt(v1::Attempt& attempt, const service::AttemptLine& line,
   if (!line.result.empty()) attempt.mutable_result()->ParseFromString(line.result);
 }
 
+// What was recorded, or else what one sees without asking the engine.
+core::Reason reason_of(const service::TaskLine& line, const service::Names& names) {
+  core::Reason reason = line.reason;
+  if (reason || line.state != core::TaskState::pending) return reason;
+  if (names.queues()[line.card->queue.value].paused) {
+    reason.code = core::ReasonCode::queue_paused;
+    reason.subject = line.card->queue.value;
+  } else if (names.tenants()[line.card->tenant.value].paused) {
+    reason.code = core::ReasonCode::tenant_paused;
+    reason.subject = line.card->tenant.value;
+  }
+  return reason;
+}
+
 }  // namespace
 
 v1::TaskState state_message(core::TaskState state) {
@@ -54,7 +68,8 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool wit
   status.set_user_id(name_in(board.names().tenants(), card.tenant));
   status.set_task_type(name_in(board.names().queues(), card.queue));
   status.set_state(state_message(line.state));
-  if (line.reason) *status.mutable_reason() = reason_message(line.reason, board);
+  if (const core::Reason reason = reason_of(line, board.names()))
+    *status.mutable_reason() = reason_message(reason, board, card.task);
   status.set_submitted_unix_ms(unix_ms(card.submitted));
   status.set_eligible_unix_ms(unix_ms(line.eligible));
   status.set_ended_unix_ms(unix_ms(line.ended));
@@ -88,7 +103,7 @@ v1::TaskEvent event_message(const service::TaskChange& change, const service::Bo
   event.set_task_type(name_in(board.names().queues(), card.queue));
   event.set_group(card.group_name);
   event.set_state(state_message(change.state));
-  if (change.reason) *event.mutable_reason() = reason_message(change.reason, board);
+  if (change.reason) *event.mutable_reason() = reason_message(change.reason, board, card.task);
   event.set_attempt(change.attempt);
   for (const GpuId gpu : change.gpus)
     event.add_gpus(name_in(board.names().gpus(), gpu));

@@ -76,28 +76,27 @@ int for_each_id(Session& session, const std::string& verb, const auto& change) {
 int cancel_by_id(Session& session) {
   const Call& call = session.call();
   const std::size_t count = call.args.positional().size();
-  if (call.args.has("--dry-run")) {
-    call.console.out << count << "\n";
-    return kOk;
-  }
-  if (!is_confirmed(call, count)) return refuse_unconfirmed(call, count);
-  std::uint64_t cancelled = 0;
+  const bool dry_run = call.args.has("--dry-run");
+  if (!dry_run && !is_confirmed(call, count)) return refuse_unconfirmed(call, count);
+  v1::CancelTaskResponse sum;
   const int code = for_each_id(session, "cancel", [&](const std::string& id) {
     v1::CancelTaskRequest request;
     request.set_task_id(id);
     request.set_user_id(call.args.value("--tenant").value_or(""));
+    request.set_dry_run(dry_run);
     auto answer = session.client().cancel(request);
-    if (answer) cancelled += answer->cancelled();
+    if (answer) {
+      sum.set_matched(sum.matched() + answer->matched());
+      sum.set_cancelled(sum.cancelled() + answer->cancelled());
+    }
     return answer;
   });
-  if (session.format() == Format::json) {
-    v1::CancelTaskResponse sum;
-    sum.set_matched(count);
-    sum.set_cancelled(cancelled);
+  if (session.format() == Format::json)
     session.print_json(sum);
-  } else {
-    session.say("cancelled " + plural(cancelled, "task"));
-  }
+  else if (dry_run)
+    call.console.out << sum.matched() << "\n";
+  else if (sum.cancelled() > 0 || code == kOk)
+    session.say("cancelled " + plural(sum.cancelled(), "task"));
   return code;
 }
 

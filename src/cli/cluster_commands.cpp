@@ -34,13 +34,19 @@ std::string name_given(const Call& call) {
 }
 
 // Asks and shows the answer as a table; `what` finishes "cannot …".
-int ask_and_show(const Call& call, const std::string& what, const auto& ask) {
+// `if_none`: what to say where there is nothing to list.
+int ask_and_show(const Call& call, const std::string& what, const auto& ask,
+                 const std::string& if_none = {}) {
   int code = kOk;
   auto session = Session::open(call, code);
   if (!session) return code;
   const auto answer = ask(session->client());
   if (!answer) return session->fail(what, answer.failure());
-  return session->show(*answer, list_of(*answer));
+  const Listing listing = list_of(*answer);
+  session->show(*answer, listing);
+  const bool for_people = session->format() == Format::table || session->format() == Format::wide;
+  if (for_people && listing.empty() && !if_none.empty()) session->say(if_none);
+  return kOk;
 }
 
 int run_queues(const Call& call) {
@@ -60,19 +66,25 @@ int run_gpus(const Call& call) {
 }
 
 int run_models(const Call& call) {
-  return ask_and_show(call, "show the models", [&](client::Client& client) {
-    v1::GetModelStatusRequest request;
-    request.set_model(name_given(call));
-    return client.models(request);
-  });
+  return ask_and_show(
+      call, "show the models",
+      [&](client::Client& client) {
+        v1::GetModelStatusRequest request;
+        request.set_model(name_given(call));
+        return client.models(request);
+      },
+      "there are no models; 'berth put model' makes one, and so does the configuration");
 }
 
 int run_tenants(const Call& call) {
-  return ask_and_show(call, "show the tenants", [&](client::Client& client) {
-    v1::GetTenantStatusRequest request;
-    request.set_user_id(name_given(call));
-    return client.tenants(request);
-  });
+  return ask_and_show(
+      call, "show the tenants",
+      [&](client::Client& client) {
+        v1::GetTenantStatusRequest request;
+        request.set_user_id(name_given(call));
+        return client.tenants(request);
+      },
+      "there are no tenants yet; the first submit of one makes it");
 }
 
 int run_usage(const Call& call) {
@@ -81,8 +93,9 @@ int run_usage(const Call& call) {
   request.set_user_id(values.text("--tenant"));
   request.set_days(static_cast<std::int32_t>(values.integer("--days", 1, 36'500).value_or(0)));
   if (!values.ok()) return values.refuse();
-  return ask_and_show(call, "show the usage",
-                      [&](client::Client& client) { return client.usage(request); });
+  return ask_and_show(
+      call, "show the usage", [&](client::Client& client) { return client.usage(request); },
+      "no task has ended in these days");
 }
 
 Facts facts_of(const v1::ServerInfo& info, std::int64_t now) {

@@ -103,6 +103,10 @@ int run_family(const std::string& word, Args args, Console& console,
 
 int run_unknown(const std::string& name, Console& console, std::span<const Command> commands) {
   const bool is_flag = name.starts_with('-');
+  const std::string flag = name.substr(0, name.find('='));
+  if (is_flag && std::ranges::find(kServerFlags, flag, &Flag::name) != kServerFlags.end())
+    return bad_usage(console, "",
+                     flag + " stands behind the command: berth COMMAND " + flag + " …");
   const std::vector<std::string> names =
       is_flag ? std::vector<std::string>{"--help", "--version"} : first_words(commands);
   return bad_usage(console, "",

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/retry_kinds.h"
 #include "cli/session.h"
 #include "cli/task_filter.h"
 #include "cli/text.h"
@@ -62,12 +63,7 @@ constexpr std::array<std::string_view, 5> kExamples = {
 };
 
 void read_retry_kinds(const std::string& list, v1::RetryRule& retry, Values& values) {
-  std::vector<std::string> names;
-  for (int kind = v1::ERROR; kind <= v1::INFRASTRUCTURE; ++kind) {
-    std::string name = v1::FailureKind_Name(kind);
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    names.push_back(name);
-  }
+  const std::vector<std::string> names = retry_kind_names();
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     const auto found = std::ranges::find(names, word);
@@ -75,7 +71,7 @@ void read_retry_kinds(const std::string& list, v1::RetryRule& retry, Values& val
       values.note("--retry-on: no failure is named " + config::quoted(word) +
                   config::suggestion(word, names));
     } else {
-      retry.add_on(static_cast<v1::FailureKind>(v1::ERROR + (found - names.begin())));
+      retry.add_on(retry_kind(static_cast<std::size_t>(found - names.begin())));
     }
   }
 }

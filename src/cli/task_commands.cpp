@@ -6,8 +6,8 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/task_filter.h"
+#include "cli/task_listing.h"
 #include "cli/text.h"
-#include "config/quantity.h"
 
 namespace berth::cli {
 namespace {
@@ -37,42 +37,6 @@ constexpr std::array<std::string_view, 3> kTasksExamples = {
 constexpr std::array<std::string_view, 2> kStatusExamples = {"berth status train-1",
                                                              "berth status t-123 -o json"};
 constexpr std::array<std::string_view, 1> kExplainExamples = {"berth explain train-1"};
-
-std::string vram(std::int64_t mb) { return mb > 0 ? config::vram_text(mb) : ""; }
-
-// From the start of the last attempt to its end, or until now.
-std::string ran_text(const v1::TaskStatus& task, std::int64_t now) {
-  if (task.started_unix_ms() == 0) return {};
-  const std::int64_t end = task.ended_unix_ms() > 0 ? task.ended_unix_ms() : now;
-  return time_text(end - task.started_unix_ms());
-}
-
-Listing list_of(const v1::ListTasksResponse& answer, std::int64_t now) {
-  Listing listing({{"TASK"},
-                   {"NO", true, true},
-                   {"TENANT"},
-                   {"QUEUE"},
-                   {"STATE"},
-                   {"AGE", true},
-                   {"RAN", true, true},
-                   {"POSITION", true, true},
-                   {"TIER", true, true},
-                   {"PRIORITY", true, true},
-                   {"VRAM", true, true},
-                   {"ATTEMPTS", true, true},
-                   {"GROUP", false, true},
-                   {"GPUS"},
-                   {"REASON"}});
-  for (const v1::TaskStatus& task : answer.tasks()) {
-    listing.add({task.task_id(), std::to_string(task.task_no()), task.user_id(), task.task_type(),
-                 state_cell(task.state()), age_text(now - task.submitted_unix_ms()),
-                 ran_text(task, now), task.has_position() ? std::to_string(task.position()) : "",
-                 std::to_string(task.tier()), std::to_string(task.priority()),
-                 vram(task.gpu_memory_mb()), std::to_string(task.attempts()), task.group(),
-                 joined(task.gpus()), reason_text(task)});
-  }
-  return listing;
-}
 
 int run_tasks(const Call& call) {
   int code = kOk;
@@ -113,16 +77,6 @@ std::string instant_and_age(std::int64_t unix_ms, std::int64_t now) {
                                          : " (" + age_text(now - unix_ms) + " ago)");
 }
 
-std::string result_text(const v1::TaskResult& result) {
-  std::string text = result.message();
-  if (text.empty() && result.term_signal() != 0)
-    text = "ended by signal " + std::to_string(result.term_signal());
-  if (text.empty() && !result.completed())
-    text = "exit status " + std::to_string(result.exit_status());
-  if (result.simulated()) text += text.empty() ? "simulated" : " (simulated)";
-  return text;
-}
-
 Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   Facts facts;
   facts.add("task", task.task_id());
@@ -135,7 +89,7 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   if (task.has_position()) facts.add("position", std::to_string(task.position()));
   facts.add("tier", std::to_string(task.tier()));
   facts.add("priority", std::to_string(task.priority()));
-  facts.add("vram", vram(task.gpu_memory_mb()));
+  facts.add("vram", vram_or_nothing(task.gpu_memory_mb()));
   facts.add("attempts", std::to_string(task.attempts()));
   facts.add("gpus", joined(task.gpus()));
   facts.add("submitted", instant_and_age(task.submitted_unix_ms(), now));
@@ -146,7 +100,8 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   facts.add("ran", ran_text(task, now));
   for (const auto& [key, value] : std::map(task.labels().begin(), task.labels().end()))
     facts.add("label", key + "=" + value);
-  if (has_ended(task.state())) facts.add("result", result_text(task.result()));
+  if (has_ended(task.state()) && task.state() != v1::FAILED && task.attempts() > 0)
+    facts.add("result", result_text(task.result()));
   for (const v1::Attempt& attempt : task.history()) {
     const std::int64_t end = attempt.ended_unix_ms() > 0 ? attempt.ended_unix_ms() : now;
     facts.add("attempt " + std::to_string(attempt.number()),

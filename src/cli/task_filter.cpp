@@ -2,6 +2,7 @@
 #include "cli/task_filter.h"
 
 #include "cli/listing.h"
+#include "cli/retry_kinds.h"
 #include "cli/text.h"
 #include "config/diagnostics.h"
 
@@ -51,7 +52,29 @@ std::string sentence_of(const v1::Reason& reason) {
   return text + std::to_string(reason.have()) + unit;
 }
 
+std::string result_text(const v1::TaskResult& result) {
+  std::string text = result.message();
+  if (text.ends_with('.')) text.pop_back();
+  if (text.empty() && result.term_signal() != 0)
+    text = "ended by signal " + std::to_string(result.term_signal());
+  if (text.empty() && result.exit_status() != 0)
+    text = "exit status " + std::to_string(result.exit_status());
+  if (text.empty() && result.failure() != v1::FAILURE_KIND_UNSPECIFIED)
+    text = retry_kind_names()[static_cast<std::size_t>(result.failure() - v1::ERROR)];
+  if (result.simulated()) text += text.empty() ? "simulated" : " (simulated)";
+  return text;
+}
+
+// What the task's own work gave, if it ran: more than that it failed.
+static std::string failure_text(const v1::TaskStatus& task) {
+  const bool ran = task.attempts() > 0 && task.has_result() && !task.result().completed();
+  return ran ? result_text(task.result()) : "";
+}
+
 std::string reason_text(const v1::TaskStatus& task) {
+  if (task.state() == v1::FAILED) {
+    if (std::string why = failure_text(task); !why.empty()) return why;
+  }
   const std::string given = sentence_of(task.reason());
   if (!given.empty()) return given;
   switch (task.state()) {
@@ -64,7 +87,7 @@ std::string reason_text(const v1::TaskStatus& task) {
     case v1::STARTING:
       return "its start is not confirmed yet";
     case v1::FAILED:
-      return task.result().message().empty() ? "failed" : task.result().message();
+      return "failed";
     case v1::CANCELLED:
       return "cancelled by request";
     case v1::EXPIRED:

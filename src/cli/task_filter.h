@@ -24,6 +24,8 @@ std::string tenant_words(const Call& call);
 
 // Why the task is not running, or why it did not complete; filled for all that does not run.
 std::string reason_text(const v1::TaskStatus& task);
+// How an attempt ended; "": it completed and has nothing to say.
+std::string result_text(const v1::TaskResult& result);
 // One sentence with its numbers.
 std::string sentence_of(const v1::Reason& reason);
 

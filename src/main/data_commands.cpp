@@ -111,7 +111,7 @@ int restore(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"sql", cli::Group::local, "ask the history, read only", "QUERY [flags]", sql,
+    {"sql", cli::Group::local, "ask the history, read only", "QUERY [OPTIONS]", sql,
      cli::Reach::local, kSqlFlags, kQuery,
      "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
     {"replay",
@@ -122,9 +122,9 @@ constexpr cli::Command kCommands[] = {
      cli::Reach::local,
      {},
      kReplayPath},
-    {"fsck", cli::Group::local, "look for damage in a data folder", "[flags]", fsck,
+    {"fsck", cli::Group::local, "look for damage in a data folder", "[OPTIONS]", fsck,
      cli::Reach::local, kFsckFlags},
-    {"restore", cli::Group::local, "make a data folder from a backup", "BACKUP [flags]", restore,
+    {"restore", cli::Group::local, "make a data folder from a backup", "BACKUP [OPTIONS]", restore,
      cli::Reach::local, kFolderFlags, kRestorePath},
 };
 

@@ -13,6 +13,7 @@
 #include "cli/values.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "main/wanted.h"
 #include "store/folder_lock.h"
 #include "store/fsck.h"
 
@@ -59,8 +60,8 @@ Finding look_at_disk(const std::filesystem::path& data) {
                     std::to_string(free_mib) + " MiB free"};
 }
 
-Finding look_at_gpus() {
-  const std::vector<agent::GpuDescription> gpus = agent::find_gpus();
+Finding look_at_gpus(const config::ServerConfig& config) {
+  const std::vector<agent::GpuDescription> gpus = gpus_for(config.gpus);
   const bool simulated = !gpus.empty() && gpus.front().simulated;
   std::string names;
   for (const agent::GpuDescription& gpu : gpus)
@@ -82,8 +83,10 @@ int doctor(const cli::Call& call) {
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return cli::kBadInput;
   const std::filesystem::path data = loaded->config.server.data;
-  const std::vector<Finding> findings = {
-      {true, "configuration: good"}, look_at_disk(data), look_at_folder(data), look_at_gpus()};
+  const std::vector<Finding> findings = {{true, "configuration: good"},
+                                         look_at_disk(data),
+                                         look_at_folder(data),
+                                         look_at_gpus(loaded->config)};
   bool good = true;
   for (const Finding& finding : findings) {
     call.console.out << (finding.good ? "ok    " : "BAD   ") << finding.text << "\n";
@@ -93,8 +96,8 @@ int doctor(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"doctor", cli::Group::local, "look at what a server needs on this machine", "[flags]", doctor,
-     cli::Reach::local, kFlags},
+    {"doctor", cli::Group::local, "look at what a server needs on this machine", "[OPTIONS]",
+     doctor, cli::Reach::local, kFlags},
 };
 
 }  // namespace

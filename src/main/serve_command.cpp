@@ -92,7 +92,7 @@ constexpr cli::Command kCommands[] = {
     {"serve",
      cli::Group::local,
      "run the server",
-     "[flags]",
+     "[OPTIONS]",
      serve,
      cli::Reach::local,
      kServeFlags,

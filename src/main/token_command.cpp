@@ -20,7 +20,7 @@ constexpr cli::Flag kCreateFlags[] = {
     kDataFlag,
     kConfigFlag,
     {"--tenant", "NAME", "whose token it is; needed unless the role is admin or agent"},
-    {"--role", "ROLE", "tenant (default), admin or agent"},
+    {"--role", "tenant|admin|agent", "what it may (default tenant)"},
     {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
 constexpr cli::Flag kFolderFlags[] = {kDataFlag, kConfigFlag};
 constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}};
@@ -52,7 +52,9 @@ int create(const cli::Call& call) {
   const std::string role_name = call.args.value("--role").value_or("tenant");
   const std::optional<api::Role> role = role_named(role_name);
   if (!role) {
-    return cli::bad_usage(call, "--role is tenant, admin or agent, not \"" + role_name + "\"");
+    const std::vector<std::string> roles = {"tenant", "admin", "agent"};
+    return cli::bad_usage(call, "--role: no role is named " + config::quoted(role_name) +
+                                    config::suggestion(role_name, roles));
   }
   const std::string tenant = call.args.value("--tenant").value_or("");
   if (tenant.empty() && *role == api::Role::tenant) {
@@ -102,11 +104,11 @@ int revoke(const cli::Call& call) {
 }
 
 constexpr cli::Command kCommands[] = {
-    {"token create", cli::Group::local, "make a token and print its secret once", "[flags]", create,
-     cli::Reach::local, kCreateFlags},
-    {"token list", cli::Group::local, "list tokens, without their secrets", "[flags]", list,
+    {"token create", cli::Group::local, "make a token and print its secret once", "[OPTIONS]",
+     create, cli::Reach::local, kCreateFlags},
+    {"token list", cli::Group::local, "list tokens, without their secrets", "[OPTIONS]", list,
      cli::Reach::local, kFolderFlags},
-    {"token revoke", cli::Group::local, "make a token useless at once", "ID [flags]", revoke,
+    {"token revoke", cli::Group::local, "make a token useless at once", "ID [OPTIONS]", revoke,
      cli::Reach::local, kFolderFlags, kTokenId},
 };
 

@@ -48,6 +48,7 @@ struct SubmitOutcome {
   TaskNo task;
   core::Reason reason;
   std::string what;
+  std::size_t place = 0;       // of a workflow that was not taken: the task it is about, if one is
   bool by_request_id = false;  // a conflict: of the request id, not of the task id
 };
 
@@ -126,7 +127,8 @@ struct ControlOutcome {
   enum class Kind : std::uint8_t { done, unknown_name, refused };
   Kind kind = Kind::done;
   core::Reason reason;      // of a refusal by the core
-  std::string what;         // unknown_name: the noun and the name, `queue "lmm"`
+  std::string noun;         // unknown_name: "queue"
+  std::string name;         // and "lmm"
   std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
   bool created = false;     // Define…: it is new
   std::optional<core::Explanation> explanation;

@@ -31,18 +31,25 @@ std::string decimal(double value, const char* unit) {
   return text.data();
 }
 
+// 250 ms, 2.5 s, 59 min 30 s, 26 h 5 min
+std::string time_words(std::int64_t ns) {
+  const double seconds = static_cast<double>(ns) / 1e9;
+  if (seconds < 1.0) return decimal(seconds * 1000.0, "ms");
+  if (seconds < 120.0) return decimal(seconds, "s");
+  const auto whole = static_cast<std::int64_t>(seconds);
+  if (whole < 7200) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
+  return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
+}
+
 std::string amount(std::int64_t value, std::string_view unit) {
   if (unit == "milli-GPUs") return decimal(static_cast<double>(value) / 1000.0, "GPUs");
-  if (unit == "ns") {
-    const double seconds = static_cast<double>(value) / 1e9;
-    return seconds < 1.0 ? decimal(seconds * 1000.0, "ms") : decimal(seconds, "s");
-  }
+  if (unit == "ns") return time_words(value);
   return std::to_string(value) + " " + std::string(unit);
 }
 
 }  // namespace
 
-ReasonWords words_of(const core::Reason& reason, const Board& board) {
+ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own) {
   const core::ReasonInfo& info = core::info_of(reason.code);
   ReasonWords words;
   if (!reason) return words;
@@ -50,11 +57,14 @@ ReasonWords words_of(const core::Reason& reason, const Board& board) {
   words.unit = info.unit;
   words.never = info.never;
   words.message = info.sentence;
-  if (!info.unit.empty() && (reason.need != 0 || reason.have != 0)) {
+  if (reason.code == core::ReasonCode::waits_for_time) {
+    words.message += ": in " + amount(reason.need - reason.have, info.unit);
+  } else if (!info.unit.empty() && reason.need != reason.have) {
     words.message +=
         ": needs " + amount(reason.need, info.unit) + ", has " + amount(reason.have, info.unit);
   }
-  if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject) {
+  const bool is_own = own && info.subject == "task" && reason.subject == own.value;
+  if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject && !is_own) {
     words.subject = subject_name(info.subject, reason.subject, board);
     words.message += " (" + std::string(info.subject) + " " + in_quotes(words.subject) + ")";
   }

@@ -16,7 +16,8 @@ struct ReasonWords {
   bool never = false;
 };
 
-// Reads names from the board; call it under the view's lock.
-ReasonWords words_of(const core::Reason& reason, const Board& board);
+// Reads names from the board; call it under the view's lock. `own`: the task that the reason is
+// given for, which need not be named to those who ask about it.
+ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own = TaskNo::none());
 
 }  // namespace berth::service

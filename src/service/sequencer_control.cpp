@@ -11,7 +11,8 @@ namespace {
 ControlOutcome unknown(std::string_view noun, const std::string& name) {
   ControlOutcome outcome;
   outcome.kind = ControlOutcome::Kind::unknown_name;
-  outcome.what = std::string(noun) + " \"" + name + "\"";
+  outcome.noun = noun;
+  outcome.name = name;
   return outcome;
 }
 

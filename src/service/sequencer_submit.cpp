@@ -47,23 +47,24 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
 
 std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks, Time now) {
   std::vector<SubmitOutcome> outcomes(tasks.size());
-  const auto fail_all = [&](const SubmitOutcome& why) {
+  const auto fail_all = [&](SubmitOutcome why, std::size_t place) {
+    why.place = place;
     std::fill(outcomes.begin(), outcomes.end(), why);
     return outcomes;
   };
   Siblings siblings;
   const TaskNo first = engine_.next_task_no();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (auto no = resolve_names(tasks[i], now)) return fail_all(*no);
+    if (auto no = resolve_names(tasks[i], now)) return fail_all(*no, i);
     const std::string& id = tasks[i].card->id;
     if (!id.empty() && !siblings.emplace(id, TaskNo{first.value + i}).second) {
-      return fail_all(outcome(SubmitOutcome::Kind::conflict, id));
+      return fail_all(outcome(SubmitOutcome::Kind::conflict, id), i);
     }
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     auto known = known_before(tasks[i], now);
     if (!known) continue;
-    if (known->kind == SubmitOutcome::Kind::conflict) return fail_all(*known);
+    if (known->kind == SubmitOutcome::Kind::conflict) return fail_all(*known, i);
     // The tasks of a workflow have consecutive numbers, so one of them places the others.
     for (std::size_t k = 0; k < tasks.size(); ++k) {
       outcomes[k] = *known;
@@ -72,8 +73,8 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
     return outcomes;
   }
   core::SubmitWorkflow event{first, {}};
-  for (NewTask& task : tasks) {
-    if (auto no = resolve_dependencies(task, siblings, now)) return fail_all(*no);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (auto no = resolve_dependencies(tasks[i], siblings, now)) return fail_all(*no, i);
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     outcomes[i].task = TaskNo{first.value + i};
@@ -83,8 +84,9 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   step(std::move(event), now);
   if (const core::Reason reason = refusal_of(first)) {
     SubmitOutcome refused = outcome(SubmitOutcome::Kind::refused);
+    refused.task = first;
     refused.reason = reason;
-    return fail_all(refused);
+    return fail_all(refused, 0);
   }
   return outcomes;
 }

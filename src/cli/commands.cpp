@@ -138,9 +138,9 @@ std::string_view version() { return BERTH_VERSION; }
 std::vector<Command> own_commands() {
   std::vector<Command> all;
   for (const auto& table :
-       {submit_commands(), task_commands(), stream_commands(), change_commands(),
-        cluster_commands(), administration_commands(), put_commands(), sim_commands(),
-        bench_commands(), completion_commands(), manual_commands()})
+       {submit_commands(), workflow_commands(), task_commands(), stream_commands(),
+        change_commands(), cluster_commands(), administration_commands(), put_commands(),
+        sim_commands(), bench_commands(), completion_commands(), manual_commands()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

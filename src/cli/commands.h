@@ -78,6 +78,7 @@ std::string_view version();
 
 // The tables of the files.
 std::span<const Command> submit_commands();
+std::span<const Command> workflow_commands();
 std::span<const Command> task_commands();
 std::span<const Command> stream_commands();
 std::span<const Command> change_commands();

@@ -31,13 +31,15 @@ std::string words_of(const TaskName& name) {
          (name.tenant.empty() ? "" : " --tenant " + shell_word(name.tenant));
 }
 
-Watch::Watch(Session& session, TaskName name)
-    : session_(session), name_(std::move(name)), until_(session.patience()) {}
+Watch::Watch(Session& session, TaskName name, client::Clock::time_point until)
+    : session_(session), name_(std::move(name)), until_(until) {
+  const std::string words = words_of(name_);
+  on_leaving_ = "the task goes on. See it again:\n  berth status" + words + "\n  berth logs" +
+                words + " --follow\nor end it: berth cancel" + words;
+}
 
 void Watch::detach() {
-  const std::string words = words_of(name_);
-  session_.say("\ndetached; the task goes on. See it again:\n  berth status" + words +
-               "\n  berth logs" + words + " --follow\nor end it: berth cancel" + words);
+  session_.say("\ndetached; " + on_leaving_);
   code_ = kDetached;
 }
 

@@ -22,7 +22,12 @@ std::string words_of(const TaskName& name);
 
 class Watch {
  public:
-  Watch(Session& session, TaskName name);
+  Watch(Session& session, TaskName name) : Watch(session, std::move(name), session.patience()) {}
+  // Gives up at the instant.
+  Watch(Session& session, TaskName name, client::Clock::time_point until);
+
+  // What Ctrl-C is answered with behind "detached; ", where the task is not all that is watched.
+  void say_on_leaving(std::string text) { on_leaving_ = std::move(text); }
 
   // The task as soon as `enough` holds. None: code() says how the watch ended.
   std::optional<v1::TaskStatus> wait_until(
@@ -46,6 +51,7 @@ class Watch {
   Session& session_;
   TaskName name_;
   client::Clock::time_point until_;
+  std::string on_leaving_;
   std::optional<client::Clock::time_point> away_since_;
   v1::TaskState said_ = v1::TASK_STATE_UNSPECIFIED;
   int code_ = kOk;

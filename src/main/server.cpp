@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "main/clock.h"
+#include "main/config_message.h"
 #include "main/log.h"
 #include "main/wanted.h"
 #include "store/backup.h"
@@ -194,15 +195,7 @@ Result<std::vector<std::string>> Server::reload(bool dry_run) {
 
 v1::GetConfigResponse Server::config_response() const {
   const std::lock_guard lock(config_mutex_);
-  v1::GetConfigResponse response;
-  for (const config::ConfigValue& value : config_.values) {
-    v1::ConfigValue& out = *response.add_values();
-    out.set_key(value.key());
-    out.set_value(value.value);
-    out.set_origin(value.origin);
-  }
-  response.set_toml(config::config_toml(config_.values));
-  return response;
+  return config_message(config_);
 }
 
 std::string Server::greeting() const {

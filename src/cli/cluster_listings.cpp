@@ -95,7 +95,7 @@ Listing list_of(const v1::GetGPUStatusResponse& answer) {
                  config::vram_text(gpu.promised_mb()), config::vram_text(gpu.usable_mb()),
                  gpu.used_mb() < 0 ? "-" : config::vram_text(gpu.used_mb()),
                  measured(gpu.utilisation_percent(), "%"), measured(gpu.temperature_c(), "C"),
-                 measured(gpu.power_w(), "W"), percent_text(gpu.load_milli() / 1000.0),
+                 measured(gpu.power_w(), "W"), measured(gpu.load_milli() / 10, "%"),
                  config::vram_text(gpu.total_mb()), gpu.simulated() ? "yes" : "no", gpu.uuid(),
                  joined(gpu.models()), running_on(gpu)});
   }

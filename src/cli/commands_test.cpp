@@ -80,6 +80,9 @@ TEST(Commands, WithoutArgumentsHelpGoesToStandardError) {
 TEST(Commands, WrongUsageSaysWhatWasMeant) {
   EXPECT_EQ(run({"sims"}).err,
             "berth: unknown command \"sims\"; did you mean \"sim\"?\nTry 'berth --help'.\n");
+  EXPECT_EQ(run({"--server=host:1", "info"}).err,
+            "berth: --server stands behind the command: berth COMMAND --server …\n"
+            "Try 'berth --help'.\n");
   EXPECT_EQ(run({"--verison"}).err,
             "berth: unknown option \"--verison\"; did you mean \"--version\"?\n"
             "Try 'berth --help'.\n");

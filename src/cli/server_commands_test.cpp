@@ -9,6 +9,7 @@ namespace berth::cli {
 namespace {
 
 using client::testing::detailed;
+using client::testing::Reply;
 using testing::kNow;
 using testing::Ran;
 using testing::ServedShell;
@@ -150,7 +151,7 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
             "tenant     research\n"
             "queue      llm\n"
             "state      failed\n"
-            "reason     failed\n"
+            "reason     exit status 3\n"
             "tier       0\n"
             "priority   0\n"
             "vram       8GB\n"
@@ -161,7 +162,6 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
             "ended      2026-11-18 11:06:39Z (1s ago)\n"
             "ran        4.0s\n"
             "label      k=\\x1b[2J\n"
-            "result     exit status 3\n"
             "attempt 1  on a0, 4.0s, exit status 3\n");
   const auto request = server.request<v1::GetTaskStatusRequest>("GetTaskStatus");
   EXPECT_EQ(request.task_id(), "run");
@@ -254,6 +254,23 @@ TEST_F(ServerCommands, AGroupIsCountedThenAskedAboutThenCancelled) {
   EXPECT_FALSE(request.dry_run());
   EXPECT_EQ(request.group(), "g");
   EXPECT_FALSE(request.has_filter());
+}
+
+TEST_F(ServerCommands, ADryRunOfIdsAsksForEach) {
+  server.on("CancelTask", [](const std::string& bytes) {
+    v1::CancelTaskRequest request;
+    request.ParseFromString(bytes);
+    if (!request.dry_run()) return Reply{{cancelled(1).SerializeAsString()}};
+    v1::CancelTaskResponse counted;
+    counted.set_matched(1);
+    if (request.task_id() == "t2")
+      return Reply{{}, detailed(grpc::StatusCode::NOT_FOUND, "there is no task \"t2\"", "")};
+    return Reply{{counted.SerializeAsString()}};
+  });
+  const Ran ran = run({"cancel", "t1", "t2", "t3", "--dry-run"});
+  EXPECT_EQ(ran.code, kNotFound);
+  EXPECT_EQ(ran.out, "2\n");
+  EXPECT_EQ(ran.err, "berth: error: cannot cancel task t2: there is no task \"t2\"\n");
 }
 
 TEST_F(ServerCommands, AFilterIsSentWhole) {

@@ -229,6 +229,13 @@ TEST_F(Submit, WaitPrintsTheOutputAndEndsAsTheTask) {
                          "status 3\nnext: berth status t1\n"),
             std::string::npos)
       << ran.err;
+
+  failed.mutable_result()->set_message("The command ended with status 3 after 905 ms.");
+  server.answer("GetTaskStatus", failed);
+  ran = run({"submit", "--queue", "q", "--wait", "--", "c"});
+  EXPECT_NE(ran.err.find("task t1 failed: The command ended with status 3 after 905 ms\n"),
+            std::string::npos)
+      << "what it did, not that no attempt is left: " << ran.err;
 }
 
 TEST_F(Submit, WaitPrintsTheResultOfAPayload) {

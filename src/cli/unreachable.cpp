@@ -38,7 +38,9 @@ std::optional<Unreachable> unreachable(const client::Failure& failure, const App
   }
   if (has("wrong version number"))
     return Unreachable{"the server at " + server + " does not use TLS", "Leave out --ca."};
-  if (has("Socket closed")) return closed_at_once(approach);
+  for (const char* words : {"Socket closed", "Connection reset", "Broken pipe"}) {
+    if (has(words)) return closed_at_once(approach);
+  }
   return Unreachable{"no server answers at " + server, kStartOne};
 }
 

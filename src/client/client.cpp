@@ -20,6 +20,7 @@ constexpr int kMessageBytesMax = 64 << 20;
 constexpr int kKeepaliveMs = 60'000;  // the server takes a ping every 10 s
 constexpr int kReconnectMs = 100;
 constexpr int kReconnectMsMax = 2'000;
+constexpr int kHandshakeMs = 5'000;  // gRPC gives a connection so long, whatever the name says
 
 grpc::ChannelArguments channel_arguments(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -27,7 +28,7 @@ grpc::ChannelArguments channel_arguments(const std::string& address) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kHandshakeMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMsMax);
   // A proxy for the world outside would not find this machine's own server.
   if (is_loopback(address)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -81,6 +81,22 @@ TEST_F(Served, TheSameIdIsTheSameTaskAndOtherContentAConflict) {
   EXPECT_NE(other.out.find("command"), std::string::npos) << other.out;
 }
 
+TEST_F(Served, TheWorkflowOfTheExamplesCompletes) {
+  const Result done = shell("workflow examples/workflows/train.toml --wait");
+  EXPECT_EQ(done.code, 0) << done.out;
+  EXPECT_EQ(shell("logs report").out, "done\n");
+  const Result again = shell("workflow examples/workflows/train.toml");
+  EXPECT_NE(again.out.find("nothing new was made"), std::string::npos) << again.out;
+  EXPECT_EQ(shell("workflow examples/workflows/train.toml --prefix x- --wait").code, 0);
+}
+
+TEST_F(Served, TheConfigurationInForceIsShown) {
+  const Result shown = berth("config show --origin --server " + server_.grpc_address());
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_NE(shown.out.find("= \"127.0.0.1:0\"  # flag --grpc\n"), std::string::npos) << shown.out;
+  EXPECT_EQ(berth("config show --set a=b --server " + server_.grpc_address()).code, 2);
+}
+
 TEST(Configuration, ShowsTheNamesAndDefaultsOfTheSeeds) {
   const Result shown = berth("config show");
   ASSERT_EQ(shown.code, 0);

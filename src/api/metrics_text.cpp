@@ -53,6 +53,9 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(stats.ring_tasks));
   out.single("berth_history_lag_tasks", "gauge", "Ended tasks not in the history yet.",
              number(stats.history_lag));
+  out.single("berth_history_failures_total", "counter",
+             "Writes to the history that failed and are tried again.",
+             number(stats.history_failures));
   out.single("berth_snapshots_total", "counter", "Snapshots written since the start.",
              number(stats.snapshots));
   out.single("berth_open_streams", "gauge", "Streams of events, output and submits.",

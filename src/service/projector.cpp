@@ -95,11 +95,16 @@ store::EndedTask ended_task(const TaskLine& line, const Board& board, std::strin
   return task;
 }
 
-std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read) {
+std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read,
+                                    const std::function<void(const std::string&)>& log) {
   std::vector<std::string> specs;
   specs.reserve(lines.size());
   for (const TaskLine& line : lines) {
     Result<std::string> spec = read(*line.card);
+    if (!spec) {
+      log("the spec of task " + id_of(*line.card) + " cannot be read: " + spec.error().message +
+          "; the history keeps the task without it");
+    }
     specs.push_back(spec ? std::move(*spec) : std::string());
   }
   return specs;
@@ -127,10 +132,16 @@ void Projector::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Projector::wait_no_more() {
+  const std::lock_guard lock(mutex_);
+  no_waiting_ = true;
+  room_.notify_all();
+}
+
 void Projector::add(std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
   std::unique_lock lock(mutex_);
   if (thread_.joinable()) {
-    room_.wait(lock, [&] { return stopping_ || queue_.size() < kMostQueued; });
+    room_.wait(lock, [&] { return stopping_ || no_waiting_ || queue_.size() < kMostQueued; });
   }
   queued_upto_ = ordinal;
   if (ended.empty()) return;
@@ -186,7 +197,7 @@ std::size_t Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
 }
 
 Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto) {
-  std::vector<std::string> specs = read_specs(lines, options_.read_spec);
+  std::vector<std::string> specs = read_specs(lines, options_.read_spec, options_.log);
   std::vector<store::EndedTask> rows;
   rows.reserve(lines.size());
   while (rows.size() < lines.size()) {

@@ -27,8 +27,9 @@ store::EndedTask ended_task(const TaskLine& line, const Board& board, std::strin
                             Duration default_ttl);
 
 using ReadSpec = std::function<Result<std::string>(const TaskCard&)>;
-// Of each task; empty where it cannot be read.
-std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read);
+// Of each task; empty where it cannot be read, which is logged.
+std::vector<std::string> read_specs(std::span<const TaskLine> lines, const ReadSpec& read,
+                                    const std::function<void(const std::string&)>& log);
 
 struct ProjectorOptions {
   Duration result_ttl{0};
@@ -49,6 +50,8 @@ class Projector {
 
   // Every task that ended up to this ordinal has been added. Waits when far too many are queued.
   void add(std::vector<TaskLine>&& ended, std::uint64_t ordinal);
+  // From now on it does not wait: the service stops, and the journal has them.
+  void wait_no_more();
 
   std::uint64_t lag() const { return lag_.load(std::memory_order_relaxed); }
   std::uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
@@ -75,6 +78,7 @@ class Projector {
   std::vector<TaskLine> queue_;
   std::uint64_t queued_upto_ = 0;
   bool stopping_ = false;
+  bool no_waiting_ = false;
   bool failing_ = false;
   std::atomic<std::uint64_t> lag_{0};
   std::atomic<std::uint64_t> failures_{0};

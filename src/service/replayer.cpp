@@ -1,9 +1,7 @@
 // See replayer.h.
 #include "service/replayer.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <utility>
 
 #include "core/state/state.h"
@@ -173,16 +171,13 @@ namespace {
 // The snapshots to try, the best first: the newest that the history has caught up with (or that is
 // damaged, so that it is told), older ones; then, when the journal has lost its beginning, newer
 // ones.
-std::vector<store::SnapshotFile> candidates(std::vector<store::SnapshotFile> newest_first,
+std::vector<store::SnapshotFile> candidates(const std::vector<store::SnapshotFile>& newest_first,
                                             std::uint64_t projected, bool journal_is_whole) {
-  const auto old_enough =
-      std::find_if(newest_first.begin(), newest_first.end(), [&](const store::SnapshotFile& file) {
-        return !file.messages || *file.messages <= projected;
-      });
-  std::vector<store::SnapshotFile> order(old_enough, newest_first.end());
-  if (!journal_is_whole) {
-    order.insert(order.end(), std::make_reverse_iterator(old_enough), newest_first.rend());
-  }
+  std::vector<store::SnapshotFile> order;
+  std::vector<store::SnapshotFile> ahead;
+  for (const store::SnapshotFile& file : newest_first)
+    (file.messages.value_or(0) <= projected ? order : ahead).push_back(file);
+  if (!journal_is_whole) order.insert(order.end(), ahead.rbegin(), ahead.rend());
   return order;
 }
 
@@ -196,7 +191,7 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
   const auto segments = store::segment_headers(store::journal_folder(data));
   if (!segments) return segments.error();
   const bool whole = !segments->empty() && segments->front().first_seq == 0;
-  for (const store::SnapshotFile& file : candidates(std::move(*snapshots), projected, whole)) {
+  for (const store::SnapshotFile& file : candidates(*snapshots, projected, whole)) {
     const auto bytes = store::read_snapshot(file.path);
     const Status restored = bytes ? found.replayer.restore(*bytes) : Status(bytes.error());
     if (restored) break;

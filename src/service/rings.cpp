@@ -72,8 +72,8 @@ void Rings::wake() {
 Rings::Helping Rings::take(Duration wait, Room room) {
   std::unique_lock lock(mutex_);
   const auto has_work = [&] {
-    return poked_ || closed_ || !reports_.empty() || (room.controls && !controls_.empty()) ||
-           (room.submits && !submits_.empty());
+    return poked_ || (closed_ && !told_closed_) || !reports_.empty() ||
+           (room.controls && !controls_.empty()) || (room.submits && !submits_.empty());
   };
   if (!has_work() && wait.ns > 0) {
     asleep_ = true;
@@ -92,6 +92,7 @@ Rings::Helping Rings::take(Duration wait, Room room) {
     helping.submits.push_back(std::move(submits_.front()));
     submits_.pop_front();
   }
+  told_closed_ = closed_;  // from now on only pokes and what is left are news
   helping.closed = closed_ && reports_.empty() && controls_.empty() && submits_.empty();
   return helping;
 }

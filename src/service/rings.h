@@ -84,6 +84,7 @@ class Rings {
   std::uint64_t refused_ = 0;
   bool poked_ = false;
   bool closed_ = false;
+  bool told_closed_ = false;
   bool asleep_ = false;
 };
 

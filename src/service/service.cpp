@@ -120,12 +120,11 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
                  [this](const TaskCard& card) { return spec_in(segments, card); }, options.clock,
                  options.log},
                 std::move(history_writer), view),
-      snapshotter(
-          {options.data, options.snapshot_every_events, options.keep_snapshots,
-           options.journal_retention, options.remember_ids,
-           [this] { return view.read([](const Board& b) { return b.oldest_needed_segment(); }); },
-           [this] { return projector.projected(); }, options.log},
-          recovered.snapshot_seq),
+      snapshotter({options.data, options.snapshot_every_events, options.keep_snapshots,
+                   options.journal_retention, options.remember_ids,
+                   [this] { return view.oldest_needed_segment(); },
+                   [this] { return projector.projected(); }, options.log},
+                  recovered.snapshot_seq),
       release(
           view, feed, courier,
           [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
@@ -163,7 +162,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
       [&](std::vector<TaskLine>&& lines, const Board& board) -> Status {
         std::move(lines.begin(), lines.end(), std::back_inserter(ended));
         if (ended.size() < kMostToProjectLater) return Done{};
-        std::vector<std::string> specs = read_specs(ended, read_spec);
+        std::vector<std::string> specs = read_specs(ended, read_spec, options.log);
         std::vector<store::EndedTask> rows;
         for (std::size_t i = 0; i < ended.size(); ++i)
           rows.push_back(ended_task(ended[i], board, std::move(specs[i]), options.result_ttl));
@@ -216,6 +215,7 @@ void Service::stop() {
   Parts& p = *parts_;
   if (!std::exchange(p.running, false)) return;
   p.rings.close();
+  p.projector.wait_no_more();
   p.engine_thread.join();
   p.store_thread.join();
   p.snapshotter.stop();

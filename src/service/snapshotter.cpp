@@ -94,9 +94,9 @@ Status Snapshotter::clean_up() {
       std::find_if(kept->begin(), kept->end(), [&](const store::SnapshotFile& file) {
         return file.messages && *file.messages <= options_.projected();
       });
-  const auto needed = static_cast<std::size_t>(old_enough - kept->begin()) + 1;
-  if (Status removed = store::remove_old_snapshots(snapshots, std::max(options_.keep, needed));
-      !removed) {
+  std::optional<std::uint64_t> also;
+  if (old_enough != kept->end()) also = old_enough->seq;
+  if (Status removed = store::remove_old_snapshots(snapshots, options_.keep, also); !removed) {
     return removed;
   }
   kept = store::list_snapshots(snapshots);
@@ -109,12 +109,13 @@ Status Snapshotter::clean_up() {
   if (!segments) return segments.error();
   if (segments->empty()) return Done{};
   std::uint64_t keep_from = segments->front().number;
+  const std::uint64_t with_specs = options_.oldest_needed_segment();
   // A segment may go when the one after it begins at or before all that is needed.
   for (std::size_t i = 0; i + 1 < segments->size(); ++i) {
     const store::SegmentHeader& next = (*segments)[i + 1];
     const std::uint64_t begins = next.first_seq + next.hash.count;
-    const bool used = next.first_seq > oldest || next.number > options_.oldest_needed_segment() ||
-                      begins > options_.projected();
+    const bool used =
+        next.first_seq > oldest || next.number > with_specs || begins > options_.projected();
     if (used || is_young(store::segment_path(journal, (*segments)[i].number))) break;
     keep_from = next.number;
   }

@@ -1,6 +1,8 @@
 // See view.h.
 #include "service/view.h"
 
+#include <algorithm>
+
 namespace berth::service {
 
 GpuReading View::reading(GpuId gpu) const {
@@ -31,6 +33,15 @@ std::optional<TaskLine> View::find_ended(TaskNo task) const {
   const auto at = ended_.find(task);
   if (at == ended_.end()) return std::nullopt;
   return at->second;
+}
+
+std::uint64_t View::oldest_needed_segment() const {
+  std::uint64_t oldest = read([](const Board& board) { return board.oldest_needed_segment(); });
+  const std::lock_guard lock(ended_mutex_);
+  for (const auto& [task, line] : ended_) {
+    if (line.card->spec_at.size > 0) oldest = std::min(oldest, line.card->spec_at.segment);
+  }
+  return oldest;
 }
 
 std::vector<TaskLine> View::newest_ended(std::size_t most) const {

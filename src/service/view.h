@@ -47,6 +47,9 @@ class View {
   void remember_ended(const std::vector<TaskLine>& ended);
   void forget_ended(std::span<const TaskNo> tasks);
   std::optional<TaskLine> find_ended(TaskNo task) const;
+  // The oldest segment of the journal with a spec that is still needed, of a live task or of one of
+  // these. Looks at all of these.
+  std::uint64_t oldest_needed_segment() const;
   // The highest numbers first.
   std::vector<TaskLine> newest_ended(std::size_t most) const;
 

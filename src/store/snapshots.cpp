@@ -127,10 +127,12 @@ Result<NewestSnapshot> read_newest_snapshot(const fs::path& folder) {
   return newest;
 }
 
-Status remove_old_snapshots(const fs::path& folder, std::size_t keep) {
+Status remove_old_snapshots(const fs::path& folder, std::size_t keep,
+                            std::optional<std::uint64_t> also) {
   Result<std::vector<SnapshotFile>> files = list_snapshots(folder);
   if (!files) return files.error();
   for (std::size_t i = std::max<std::size_t>(keep, 1); i < files->size(); ++i) {
+    if ((*files)[i].seq == also) continue;
     if (Status removed = remove_file((*files)[i].path); !removed) return removed;
   }
   std::error_code error;

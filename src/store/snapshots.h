@@ -41,7 +41,9 @@ struct NewestSnapshot {
 };
 Result<NewestSnapshot> read_newest_snapshot(const std::filesystem::path& folder);
 
-// Keeps the newest `keep`, at least one, and removes what an interrupted write left.
-Status remove_old_snapshots(const std::filesystem::path& folder, std::size_t keep = 2);
+// Keeps the newest `keep`, at least one, and `also` if it is given; removes the others, and what an
+// interrupted write left.
+Status remove_old_snapshots(const std::filesystem::path& folder, std::size_t keep = 2,
+                            std::optional<std::uint64_t> also = std::nullopt);
 
 }  // namespace berth::store

@@ -82,6 +82,9 @@ TEST(Snapshots, OldOnesAndLeftoversGo) {
   ASSERT_EQ(files.size(), 2u);
   EXPECT_EQ(files[1].seq, 4u);
   EXPECT_FALSE(std::filesystem::exists(folder / "00000000000000000009.bsnap.new"));
+  const std::uint64_t older = list_snapshots(folder.path())->back().seq;
+  ASSERT_TRUE(remove_old_snapshots(folder.path(), 1, older).ok());
+  EXPECT_EQ(list_snapshots(folder.path())->back().seq, older);
   ASSERT_TRUE(remove_old_snapshots(folder.path(), 0).ok());
   EXPECT_EQ(list_snapshots(folder.path())->size(), 1u);
 }

@@ -2,7 +2,7 @@
 //
 // For what the environment can break: files, sockets, processes. The sentence says what was tried,
 // on what, why it failed and, where that is known, what to do. A refusal of the core is a Reason,
-// not this; a bug is an ASSERT.
+// not this; a bug is an ASSERT. A value or an Error becomes a Result by itself, to be returned.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-*)
+  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-*)
 
   bool ok() const { return content_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -51,7 +51,7 @@ store::EndedAttempt ended_attempt(const AttemptLine& from, const Names& names,
 
 }  // namespace
 
-store::EndedTask ended_task(const TaskLine& line, const Board& board, std::string spec,
+store::EndedTask ended_task(const TaskLine& line, const Board& board, const std::string& spec,
                             Duration default_ttl) {
   const TaskCard& card = *line.card;
   const Names& names = board.names();
@@ -203,8 +203,10 @@ Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto) {
   while (rows.size() < lines.size()) {
     view_.read([&](const Board& board) {
       const std::size_t end = std::min(lines.size(), rows.size() + kMostPerLock);
-      for (std::size_t i = rows.size(); i < end; ++i)
-        rows.push_back(ended_task(lines[i], board, std::move(specs[i]), options_.result_ttl));
+      for (std::size_t i = rows.size(); i < end; ++i) {
+        const std::string spec = std::move(specs[i]);  // held once: from here on in the row
+        rows.push_back(ended_task(lines[i], board, spec, options_.result_ttl));
+      }
     });
   }
   if (Status written = writer_->add(rows, upto); !written) return written;

@@ -23,7 +23,7 @@
 namespace berth::service {
 
 // How an ended task looks in the history.
-store::EndedTask ended_task(const TaskLine& line, const Board& board, std::string spec,
+store::EndedTask ended_task(const TaskLine& line, const Board& board, const std::string& spec,
                             Duration default_ttl);
 
 using ReadSpec = std::function<Result<std::string>(const TaskCard&)>;

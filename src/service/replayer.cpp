@@ -16,7 +16,12 @@ namespace berth::service {
 namespace {
 
 // Sections of a service's snapshot.
-enum Section : std::uint32_t { kEngine = 1, kNames = 2, kKeys = 3, kBoard = 4, kEpoch = 5 };
+constexpr std::uint32_t kEngine = 1;
+constexpr std::uint32_t kNames = 2;
+constexpr std::uint32_t kKeys = 3;
+constexpr std::uint32_t kBoard = 4;
+constexpr std::uint32_t kEpoch = 5;
+
 constexpr std::uint32_t kSnapshotVersion = 1;
 
 Error damaged(std::string_view what) {
@@ -70,7 +75,7 @@ Status Replayer::restore(journal::ByteView bytes) {
     return Error{"the snapshot has version " + std::to_string(snapshot->info().version) +
                  ", this build reads " + std::to_string(kSnapshotVersion)};
   }
-  const auto section = [&](Section id) {
+  const auto section = [&](std::uint32_t id) {
     return snapshot->section(id).value_or(journal::ByteView{});
   };
   journal::SnapshotError engine_error;

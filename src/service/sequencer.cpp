@@ -11,7 +11,7 @@
 namespace berth::service {
 
 Sequencer::Sequencer(SequencerOptions options, Position at)
-    : options_(std::move(options)),
+    : options_(options),
       engine_(std::move(at.engine)),
       names_(std::move(at.names)),
       keys_(std::move(at.keys)),

@@ -18,12 +18,14 @@ using testing::new_task;
 using Kind = SubmitOutcome::Kind;
 
 class Sequencing : public ::testing::Test {
- protected:
+ public:
   Sequencing() { desk_.furnish(); }
   ~Sequencing() override {
     // Whatever a test did: the journal leads to the same state as the live run.
     EXPECT_EQ(desk_.differences(), std::vector<std::uint32_t>{});
   }
+
+ protected:
   Desk desk_;
 };
 

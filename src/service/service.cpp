@@ -164,8 +164,10 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
         if (ended.size() < kMostToProjectLater) return Done{};
         std::vector<std::string> specs = read_specs(ended, read_spec, options.log);
         std::vector<store::EndedTask> rows;
-        for (std::size_t i = 0; i < ended.size(); ++i)
-          rows.push_back(ended_task(ended[i], board, std::move(specs[i]), options.result_ttl));
+        for (std::size_t i = 0; i < ended.size(); ++i) {
+          const std::string spec = std::move(specs[i]);  // held once: from here on in the row
+          rows.push_back(ended_task(ended[i], board, spec, options.result_ttl));
+        }
         ended.clear();
         return (*history_writer)->add(rows, 0);
       });

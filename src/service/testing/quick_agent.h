@@ -25,7 +25,7 @@ class QuickAgent {
   v1::Welcome welcome;
   std::uint64_t acknowledged = 0;
 
-  void hello(int gpus, std::int64_t vram_mb, std::vector<std::uint64_t> held = {}) {
+  void hello(int gpus, std::int64_t vram_mb, const std::vector<std::uint64_t>& held = {}) {
     v1::AgentMessage message;
     v1::Hello& hello = *message.mutable_hello();
     hello.set_protocol_low(1);

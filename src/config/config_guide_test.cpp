@@ -42,7 +42,7 @@ std::string without_ticks(const std::string& cell) {
 
 // "### `[[queues]]`" -> "queues."; "" for what is no section.
 std::string section_of(const std::string& heading) {
-  const std::size_t first = heading.find_first_not_of("[", heading.find('['));
+  const std::size_t first = heading.find_first_not_of('[', heading.find('['));
   if (first == heading.npos || heading.find('[') == heading.npos) return "";
   return heading.substr(first, heading.find(']') - first) + ".";
 }

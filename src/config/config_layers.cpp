@@ -199,8 +199,9 @@ void ConfigLayers::lay_environment(Node& document,
       diagnostics_.error(at, "no key has this variable" + suggestion(variable, variables));
       continue;
     }
-    const std::string path = *key + word.substr(key->size());  // a unit stays
-    apply_override_at(document, path + "=" + value, at, keys_.all, diagnostics_);
+    std::string setting = *key + word.substr(key->size());  // a unit stays
+    setting += "=" + value;
+    apply_override_at(document, setting, at, keys_.all, diagnostics_);
   }
 }
 

@@ -321,9 +321,9 @@ std::vector<TableReader> TableReader::blocks(std::string_view key) {
   }
   for (const Node& item : node->items) {
     const Node* name = item.find("name");
-    std::string place = "[" + std::to_string(result.size()) + "]";
+    const std::string place = "[" + std::to_string(result.size()) + "]";
     result.emplace_back(item, path_of(key), diagnostics_,
-                        name == nullptr || name->text.empty() ? std::move(place) : name->text);
+                        name == nullptr || name->text.empty() ? place : name->text);
   }
   return result;
 }

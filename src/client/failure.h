@@ -1,5 +1,5 @@
 // Failure: why a call did not succeed, in the words of the server where it has some. Answer: what a
-// call gives back, a message or a Failure.
+// call gives back, a message or a Failure; each becomes an Answer by itself, to be returned.
 //
 // Knows gRPC's status and google.rpc's error details; nothing of commands or terminals.
 #pragma once
@@ -44,8 +44,8 @@ std::string_view code_name(grpc::StatusCode code);
 template <class T>
 class [[nodiscard]] Answer {
  public:
-  Answer(T value) : content_(std::in_place_index<0>, std::move(value)) {}
-  Answer(Failure failure) : content_(std::in_place_index<1>, std::move(failure)) {}
+  Answer(T value) : content_(std::in_place_index<0>, std::move(value)) {}    // NOLINT(google-*)
+  Answer(Failure why) : content_(std::in_place_index<1>, std::move(why)) {}  // NOLINT(google-*)
 
   bool ok() const { return content_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -162,7 +162,7 @@ class CannedServer {
     explicit Service(CannedServer& server) : server_(server) {}
     grpc::ServerGenericBidiReactor* CreateReactor(
         grpc::GenericCallbackServerContext* context) override {
-      const std::string path = context->method();
+      const std::string& path = context->method();
       const auto& metadata = context->client_metadata();
       const auto found = metadata.find("authorization");
       const std::lock_guard lock(server_.mutex_);

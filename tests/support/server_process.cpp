@@ -16,7 +16,7 @@ client::ServerChild::Options child_options(const ServerProcess::Options& options
                      "--http", "127.0.0.1:0"};
   child.arguments.insert(child.arguments.end(), options.arguments.begin(), options.arguments.end());
   for (const auto& [name, value] : options.environment)
-    child.environment.push_back(name + "=" + value);
+    child.environment.emplace_back(name) += "=" + value;
   child.take_errors = true;
   return child;
 }

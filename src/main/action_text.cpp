@@ -33,7 +33,7 @@ std::string cell_text(const store::QueryCell& cell) {
 }
 
 std::string csv_text(const store::QueryCell& cell) {
-  const std::string text = cell_text(cell);
+  std::string text = cell_text(cell);
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {

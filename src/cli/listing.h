@@ -16,9 +16,10 @@ namespace berth::cli {
 enum class Colour { none, green, yellow, red, blue, grey };
 
 struct Cell {
-  Cell(std::string text_, Colour colour_ = Colour::none)
-      : text(std::move(text_)), colour(colour_) {}
-  Cell(const char* text_) : text(text_) {}
+  // A text is a cell by itself, so that a row is a list of texts.
+  Cell(std::string shown, Colour as = Colour::none)  // NOLINT(google-*)
+      : text(std::move(shown)), colour(as) {}
+  Cell(const char* shown) : text(shown) {}  // NOLINT(google-*)
   std::string text;
   Colour colour = Colour::none;
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ class UnaryCall : public grpc::ServerUnaryReactor {
 
   // `response` is gRPC's and lives until the end of the call.
   template <class Response>
-  void answer(Response& response, Response&& answer) {
+  void answer(Response& response, std::type_identity_t<Response>&& answer) {
     if (ended_.exchange(true)) return;
     response = std::move(answer);
     Finish(grpc::Status::OK);

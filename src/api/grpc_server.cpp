@@ -28,17 +28,18 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
   grpc::ServerUnaryReactor* rpc(grpc::CallbackServerContext* context,                         \
                                 const v1::request_type* request, v1::response_type* response) \
       override {                                                                              \
-    return unary(context, *request, *response, Method::rpc, &Handlers::function);             \
+    return unary(context, *request, *response, Method::function, &Handlers::function);        \
   }
 #define SERVER_STREAM(rpc, function, request_type, response_type, verb, path, also, role, summary) \
   grpc::ServerWriteReactor<v1::response_type>* rpc(grpc::CallbackServerContext* context,           \
                                                    const v1::request_type* request) override {     \
-    return server_stream<v1::response_type>(context, *request, Method::rpc, &Handlers::function);  \
+    return server_stream<v1::response_type>(context, *request, Method::function,                   \
+                                            &Handlers::function);                                  \
   }
 #define BIDI(rpc, function, request_type, response_type, verb, path, also, role, summary) \
   grpc::ServerBidiReactor<v1::request_type, v1::response_type>* rpc(                      \
       grpc::CallbackServerContext* context) override {                                    \
-    return submit_stream(context, Method::rpc);                                           \
+    return submit_stream(context, Method::function);                                      \
   }
   BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
 #undef BIDI

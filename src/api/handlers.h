@@ -28,11 +28,13 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
   explicit Handlers(std::shared_ptr<ApiContext> context)
       : shared_context_(std::move(context)), context_(*shared_context_) {}
 
-#define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
-  void function(const Caller& caller, const v1::request& request, Reply<v1::response> reply);
-#define SERVER_STREAM(rpc, function, request, response, verb, path, also, role, summary) \
-  Answer<SourcePtr<v1::response>> function(const Caller& caller, const v1::request& request);
-#define BIDI(rpc, function, request, response, verb, path, also, role, summary) \
+#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  void function(const Caller& caller, const v1::request_type& request,                     \
+                Reply<v1::response_type> reply);
+#define SERVER_STREAM(rpc, function, request_type, response_type, verb, path, also, role, summary) \
+  Answer<SourcePtr<v1::response_type>> function(const Caller& caller,                              \
+                                                const v1::request_type& request);
+#define BIDI(rpc, function, request_type, response_type, verb, path, also, role, summary) \
   std::shared_ptr<SubmitStream> function(const Caller& caller);
   BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
 #undef BIDI
@@ -51,7 +53,7 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
   void control_and_answer(service::Control what, Reply<Response> reply);
 
   struct Cancelling;
-  void cancel_next(std::shared_ptr<Cancelling> cancelling);
+  void cancel_next(const std::shared_ptr<Cancelling>& cancelling);
   std::vector<TaskNo> collect(const v1::TaskFilter& filter);
 
   const std::shared_ptr<ApiContext> shared_context_;

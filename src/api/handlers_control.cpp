@@ -122,7 +122,7 @@ std::vector<TaskNo> Handlers::collect(const v1::TaskFilter& filter) {
 }
 
 // A part at a time, the next when the last is done, so that a large cancel leaves room for others.
-void Handlers::cancel_next(std::shared_ptr<Cancelling> cancelling) {
+void Handlers::cancel_next(const std::shared_ptr<Cancelling>& cancelling) {
   auto& work = *cancelling;
   if (work.sent == work.tasks.size()) return work.reply(std::move(work.response));
   const std::size_t count = std::min(kCancelledAtOnce, work.tasks.size() - work.sent);

@@ -149,18 +149,18 @@ void HttpRouter::call(Method method, const Caller& caller, const Matched& matche
                       const HttpRequest& request, const HttpDone& done) {
   switch (method) {
 #define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary) \
-  case Method::rpc:                                                                        \
+  case Method::function:                                                                   \
     return unary<v1::request_type, v1::response_type>(caller, matched, request, done,      \
                                                       &Handlers::function);
 #define NOT_HERE(rpc, function, request_type, response_type, verb, path, also, role, summary)
     BERTH_METHODS(UNARY, NOT_HERE, NOT_HERE)
 #undef NOT_HERE
 #undef UNARY
-    case Method::SubmitTasks:
+    case Method::submit_tasks:
       return submit_tasks(caller, matched, request, done);
-    case Method::TaskEvents:
+    case Method::task_events:
       return events(caller, matched, request, done);
-    case Method::GetTaskLogs:
+    case Method::get_task_logs:
       return logs(caller, matched, request, done);
   }
 }

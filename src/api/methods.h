@@ -81,7 +81,7 @@ enum class MethodKind : std::uint8_t { unary, server_stream, bidi };
 enum class Role : std::uint8_t { anyone, tenant, agent, admin };
 
 enum class Method : std::uint8_t {
-#define X(rpc, function, request, response, verb, path, also, role, summary) rpc,
+#define X(rpc, function, request, response, verb, path, also, role, summary) function,
   BERTH_METHODS(X, X, X)
 #undef X
 };

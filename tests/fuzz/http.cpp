@@ -49,7 +49,7 @@ api::HttpRequest parse(std::string_view text) {
 MessagePtr request_of(api::Method method) {
   switch (method) {
 #define X(rpc, function, request, response, verb, path, also, role, summary) \
-  case api::Method::rpc:                                                     \
+  case api::Method::function:                                                \
     return std::make_unique<v1::request>();
     BERTH_METHODS(X, X, X)
 #undef X
@@ -59,7 +59,7 @@ MessagePtr request_of(api::Method method) {
 MessagePtr response_of(api::Method method) {
   switch (method) {
 #define X(rpc, function, request, response, verb, path, also, role, summary) \
-  case api::Method::rpc:                                                     \
+  case api::Method::function:                                                \
     return std::make_unique<v1::response>();
     BERTH_METHODS(X, X, X)
 #undef X

@@ -120,7 +120,7 @@ std::optional<Problem> HttpRouter::refuse(const HttpRequest& request) const {
   return std::nullopt;
 }
 
-void HttpRouter::answer(const HttpRequest& request, HttpDone done) {
+void HttpRouter::answer(const HttpRequest& request, const HttpDone& done) {
   if (auto problem = refuse(request)) return done(problem_reply(*problem));
   const auto route = match_route(request.method, request.target);
   if (const auto* none = std::get_if<NoRoute>(&route)) return done(no_route_reply(*none));

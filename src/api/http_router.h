@@ -20,7 +20,7 @@ class HttpRouter {
  public:
   HttpRouter(RouterOptions options, Handlers& handlers, Authenticator& authenticator);
 
-  void answer(const HttpRequest& request, HttpDone done);
+  void answer(const HttpRequest& request, const HttpDone& done);
 
  private:
   std::optional<Problem> refuse(const HttpRequest& request) const;

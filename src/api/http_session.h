@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
@@ -35,7 +36,8 @@ struct Mailbox {
 // Puts a letter into the box on its strand. May be called on any thread, also after the coroutine
 // or the server has ended.
 template <class T>
-void deliver(const SharedPtr& shared, const std::weak_ptr<Mailbox<T>>& to, T&& letter) {
+void deliver(const SharedPtr& shared, const std::weak_ptr<Mailbox<T>>& to,
+             std::type_identity_t<T>&& letter) {
   // Held until the box is let go of again: the timer in it needs the io_context.
   const std::shared_ptr<asio::io_context> io = shared->io.lock();
   if (io == nullptr) return;

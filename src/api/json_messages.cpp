@@ -75,7 +75,7 @@ std::optional<Problem> put_scalar(Message& message, const FieldDescriptor* field
       put(message, field, text, &R::SetString, &R::AddString);
       return std::nullopt;
     case FieldDescriptor::CPPTYPE_BOOL: {
-      if (text != "" && text != "true" && text != "1" && text != "false" && text != "0") {
+      if (!text.empty() && text != "true" && text != "1" && text != "false" && text != "0") {
         return bad(path, "must be true or false");
       }
       put(message, field, text != "false" && text != "0", &R::SetBool, &R::AddBool);

@@ -38,7 +38,7 @@ Percentiles percentiles(std::vector<double> values) {
 void fill(v1::SubmitTaskRequest& request, const char* queue) {
   v1::TaskSpec& task = *request.mutable_task();
   task.set_task_type(queue);
-  task.set_gpu_memory_mb(256);
+  task.set_gpu_memory_mb(16);  // so that batches are full on the smallest GPU
   task.set_payload("{\"prompt\": \"no work at all\"}");
 }
 
@@ -240,7 +240,7 @@ Status put_queue(Stub& stub, const char* name, bool paused) {
   grpc::ClientContext context;
   v1::PutQueueRequest request;
   request.set_name(name);
-  request.mutable_config()->set_max_batch_size(256);
+  request.mutable_config()->set_max_batch_size(1024);
   v1::PutQueueResponse response;
   grpc::Status status = stub.PutQueue(&context, request, &response);
   if (status.ok() && paused) {

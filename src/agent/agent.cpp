@@ -97,7 +97,10 @@ Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options, Send send) {
   auto parts =
       std::make_unique<Parts>(std::move(options), std::move(*lock), *incarnation, std::move(send));
   Parts& running = *parts;
-  running.loop.post([&running] { running.session.begin(); });
+  Result<std::vector<FoundLease>> found = running.session.find_leases();
+  if (!found) return found.error();
+  running.loop.post(
+      [&running, found = std::move(*found)]() mutable { running.session.begin(std::move(found)); });
   running.loop_thread = std::thread([&running] { running.loop.run(); });
   if (running.has_real_gpus()) {
     running.reading_thread = std::thread([&running] { running.read_gpus_again_and_again(); });

@@ -12,6 +12,14 @@
 #include <unistd.h>
 
 namespace berth::agent {
+namespace {
+
+// ESRCH: what /proc says of a process that ended after its file was opened.
+bool is_absence(int error_number) {
+  return error_number == ENOENT || error_number == ENOTDIR || error_number == ESRCH;
+}
+
+}  // namespace
 
 Fd& Fd::operator=(Fd&& other) noexcept {
   if (this != &other) {
@@ -34,14 +42,23 @@ Error file_error(std::string_view what, const std::filesystem::path& path, int e
 }
 
 Result<std::string> read_file(const std::filesystem::path& path) {
+  Result<std::optional<std::string>> content = read_file_if_there(path);
+  if (!content) return content.error();
+  if (!*content) return file_error("open", path, ENOENT);
+  return std::move(**content);
+}
+
+Result<std::optional<std::string>> read_file_if_there(const std::filesystem::path& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file && is_absence(errno)) return std::optional<std::string>();
   if (!file) return file_error("open", path, errno);
   std::string content;
   std::array<char, 16384> buffer;
   while (true) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got == 0) return content;
+    if (got == 0) return std::optional(std::move(content));
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && is_absence(errno)) return std::optional<std::string>();
     if (got < 0) return file_error("read", path, errno);
     content.append(buffer.data(), static_cast<std::size_t>(got));
   }

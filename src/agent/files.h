@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,9 @@ class Fd {
 Error file_error(std::string_view what, const std::filesystem::path& path, int error_number);
 
 Result<std::string> read_file(const std::filesystem::path& path);
+// Nothing: there is no such file. An error: there may be, and it could not be read now, for example
+// because too many files are open.
+Result<std::optional<std::string>> read_file_if_there(const std::filesystem::path& path);
 
 // Under another name first, then renamed over `path`: a reader sees the old or the new file, whole,
 // whoever is killed when.

@@ -64,6 +64,7 @@ bool launch_all(std::string& bytes) {
 
 int run_launcher() {
   ::prctl(PR_SET_NAME, "berth-launcher");
+  boot_id();  // once, for all shims
   ::fcntl(kLauncherSocket, F_SETFD, FD_CLOEXEC);
   for (int signal = 1; signal < NSIG; ++signal) {
     ::signal(signal, SIG_DFL);  // whatever the server was started with

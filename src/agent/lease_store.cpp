@@ -50,12 +50,6 @@ bool is_as_new(const std::string& folder) {
   return std::filesystem::is_empty(folder, error) && !error;
 }
 
-std::optional<berth::v1::Lease> lease_in(const TaskRecord& record) {
-  berth::v1::Lease lease;
-  if (!lease.ParseFromString(record.lease) || lease.tasks_size() != 1) return std::nullopt;
-  return lease;
-}
-
 std::string signal_name(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name == nullptr ? std::to_string(signal) : "SIG" + std::string(name);
@@ -92,6 +86,11 @@ TaskResult result_of_exit(const ExitRecord& record) {
   return result;
 }
 
+bool has_ended(const ProcessIdentity& shim) {
+  const Result<bool> runs = is_running(shim);
+  return runs.ok() && !*runs;
+}
+
 TaskResult lost_its_shim() {
   TaskResult result;
   result.set_failure(berth::v1::CRASH);
@@ -103,9 +102,8 @@ TaskResult lost_its_shim() {
 
 }  // namespace
 
-TaskResult result_of(const TaskFiles& files) {
-  const Result<TaskRecord> record = read_record(files.claimed());
-  return record.ok() && record->exit ? result_of_exit(*record->exit) : lost_its_shim();
+TaskResult result_of(const std::optional<TaskRecord>& record) {
+  return record && record->exit ? result_of_exit(*record->exit) : lost_its_shim();
 }
 
 LeaseStore::LeaseStore(const std::filesystem::path& folder)
@@ -228,39 +226,63 @@ void LeaseStore::find_spares() {
   }
 }
 
-std::vector<FoundLease> LeaseStore::find_leases() {
+Result<std::vector<FoundLease>> LeaseStore::find_leases() {
   find_spares();
   std::vector<FoundLease> found;
   for (const Name& name : live_names()) {
-    find_task(name, found);
+    if (const Status looked = find_task(name, found); !looked) return looked.error();
   }
   return found;
 }
 
-void LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
+// Nothing also if it is another's: after a power cut a record can have its new name and still say
+// what it said under its last one.
+std::optional<berth::v1::Lease> LeaseStore::lease_in(const std::optional<TaskRecord>& record,
+                                                     Name name) {
+  berth::v1::Lease lease;
+  if (!record || !lease.ParseFromString(record->lease) || lease.tasks_size() != 1) {
+    return std::nullopt;
+  }
+  if (Name{lease.id(), lease.tasks(0).task_no()} != name) return std::nullopt;
+  return lease;
+}
+
+Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
   const TaskFiles its = files(name.lease, name.task_no);
   const bool taken_back = void_intent(its) || is_there(its.voided());
-  const Result<TaskRecord> record = read_record(taken_back ? its.voided() : its.claimed());
-  std::optional<berth::v1::Lease> lease = record.ok() ? lease_in(*record) : std::nullopt;
-  const bool has_ended = record.ok() && record->exit && !taken_back;
-  if (!lease || (record->boot_id != boot_id_ && !has_ended)) {
-    for (const auto& path : {its.voided(), its.claimed(), its.out(), its.err(), its.work()}) {
-      discard(path);
+  const std::string path = taken_back ? its.voided() : its.claimed();
+  Result<std::optional<TaskRecord>> record = read_record(path);
+  if (!record) return record.error();
+  std::optional<berth::v1::Lease> lease = lease_in(*record, name);
+  const bool has_ended = lease && (*record)->exit && !taken_back;
+  if (!lease || ((*record)->boot_id != boot_id_ && !has_ended)) {
+    for (const auto& left : {its.voided(), its.claimed(), its.out(), its.err(), its.work()}) {
+      discard(left);
     }
-    return;
+    return Done{};
   }
   if (found.empty() || found.back().lease.id() != name.lease) {
     found.push_back({std::move(*lease), {}, {}});
   } else {
     *found.back().lease.add_tasks() = lease->tasks(0);
   }
-  if (taken_back) return found.back().not_started.push_back(name.task_no);
-  if (!has_ended && is_running(record->shim())) return;
-  // It may have written its exit between the two looks; then this kills nobody.
-  if (!has_ended) kill_session(record->shim());
+  if (taken_back) {
+    found.back().not_started.push_back(name.task_no);
+    return Done{};
+  }
+  if (!has_ended) {
+    const Result<bool> runs = is_running((*record)->shim());
+    if (!runs) return runs.error();
+    if (*runs) return Done{};
+    // It may have written its exit between the two looks; then this kills nobody.
+    if (const Status killed = kill_session((*record)->shim()); !killed) return killed;
+    record = read_record(path);
+    if (!record) return record.error();
+  }
   berth::v1::TaskOutcome& outcome = found.back().ended.emplace_back();
   outcome.set_task_no(name.task_no);
-  *outcome.mutable_result() = result_of(its);
+  *outcome.mutable_result() = result_of(*record);
+  return Done{};
 }
 
 // ---- Output that is kept
@@ -268,28 +290,38 @@ void LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
 
 void LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms) {
   const TaskFiles its = files(lease, task_no);
-  const Result<TaskRecord> record = read_record(its.claimed());
+  const Result<std::optional<TaskRecord>> found = read_record(its.claimed());
+  if (!found) return;  // told once more by the next agent, and kept then
+  const std::optional<TaskRecord>& record = *found;
   if (!record) {
     if (is_there(its.kept())) return;
     discard(its.work());
     return discard(its.voided());
   }
+  // A shim that still runs writes to its record: that must not become another's.
+  if (!record->exit && !has_ended(record->shim())) return;
   const bool work_as_new = record->exit && is_as_new(its.work());
   if (work_as_new) make_spare(its.work(), spare_folders_, kSpareFolder);
   if (is_there(its.out()) || is_there(its.err()) || is_there(its.work())) {
-    if (!write_until(its.claimed(), until_unix_ms).ok()) return;  // told once more, and kept then
+    if (!write_until(its.claimed(), until_unix_ms).ok()) return;
     ::rename(its.claimed().c_str(), its.kept().c_str());
   } else {
     make_spare(its.claimed(), spare_records_, kSpareRecord);
   }
 }
 
-std::vector<KeptTask> LeaseStore::find_kept() const {
+std::vector<KeptTask> LeaseStore::find_kept() {
   std::vector<KeptTask> all;
   for (const Name& name : names_with({".kept"})) {
-    const Result<TaskRecord> record = read_record(files(name.lease, name.task_no).kept());
-    std::optional<berth::v1::Lease> lease = record.ok() ? lease_in(*record) : std::nullopt;
-    if (lease) all.push_back({std::move(*lease), record->until_unix_ms});
+    const Result<std::optional<TaskRecord>> record =
+        read_record(files(name.lease, name.task_no).kept());
+    if (!record) continue;  // the next agent finds it
+    std::optional<berth::v1::Lease> lease = lease_in(*record, name);
+    if (lease) {
+      all.push_back({std::move(*lease), (*record)->until_unix_ms});
+    } else {
+      remove_kept(name.lease, name.task_no);
+    }
   }
   return all;
 }

@@ -6,8 +6,11 @@
 // removed instead: a late shim may still write to it.
 //
 // A lease that was begun before the machine's last boot, and whose end stands nowhere, is
-// forgotten: what its record says may be older than what its command did. The server, which does
-// not find it in the inventory, counts it as lost with the node.
+// forgotten: what its record says may be older than what its command did. So is one whose record is
+// another's under its name. The server, which does not find it in the inventory, counts it as lost
+// with the node.
+//
+// A record that cannot be read just now says nothing: it is neither reported nor removed.
 //
 // This is the one place where these files are moved and removed. Blocks on the disk. find_leases()
 // comes first and alone; afterwards everything is the worker's, except files().
@@ -15,6 +18,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,12 +48,13 @@ class LeaseStore {
   Status write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task);
 
   // What earlier incarnations left and was not acknowledged. Takes back what nobody has started,
-  // and ends what has lost its shim: after it each task runs, has ended, or never will start.
-  std::vector<FoundLease> find_leases();
+  // and ends what has lost its shim: after it each task runs, has ended, or never will start. An
+  // error: something could not be read, and nobody knows whether it runs.
+  Result<std::vector<FoundLease>> find_leases();
 
   // The server has acknowledged the end of a task: only its output is wanted still, if it has any.
   void keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms);
-  std::vector<KeptTask> find_kept() const;
+  std::vector<KeptTask> find_kept();
   void remove_kept(std::uint64_t lease, std::uint64_t task_no);
 
  private:
@@ -60,7 +65,9 @@ class LeaseStore {
   };
   std::set<Name> names_with(const std::vector<std::string>& endings) const;
   std::set<Name> live_names() const;
-  void find_task(Name name, std::vector<FoundLease>& found) const;
+  static std::optional<berth::v1::Lease> lease_in(const std::optional<TaskRecord>& record,
+                                                  Name name);
+  Status find_task(Name name, std::vector<FoundLease>& found) const;
   void find_spares();
 
   std::string take_spare(std::vector<std::string>& spares, const char* ending);
@@ -74,7 +81,7 @@ class LeaseStore {
   std::uint64_t next_spare_ = 0;
 };
 
-// How a task ended, in the words of the protocol.
-berth::v1::TaskResult result_of(const TaskFiles& files);
+// How a task whose shim has ended did, in the words of the protocol.
+berth::v1::TaskResult result_of(const std::optional<TaskRecord>& record);
 
 }  // namespace berth::agent

@@ -195,9 +195,10 @@ void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) 
 
 void Outputs::finish(Reader& reader) {
   const TaskFiles files = store_.files(reader.lease, reader.task_no);
-  Result<TaskRecord> record = read_record(files.claimed());
-  if (!record) record = read_record(files.kept());
-  const ExitRecord exit = record.ok() && record->exit ? *record->exit : ExitRecord{};
+  Result<std::optional<TaskRecord>> record = read_record(files.claimed());
+  if (record.ok() && !*record) record = read_record(files.kept());
+  const bool has_exit = record.ok() && *record && (*record)->exit;
+  const ExitRecord exit = has_exit ? *(*record)->exit : ExitRecord{};
   for (const std::uint32_t number : {kOut, kErr}) {
     if (!(number == kOut ? exit.out_cut : exit.err_cut)) continue;
     berth::v1::AgentMessage message;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <sstream>
 
 #include <unistd.h>
@@ -14,21 +16,25 @@
 namespace berth::agent {
 namespace {
 
+constexpr int kLooksMax = 50;
+
 struct Stat {
-  char state = 0;  // 0: there is no such process
+  char state = 0;  // 0: there is no such process, or not for us
   pid_t session = 0;
   std::uint64_t start_ticks = 0;
 };
 
 // Fields are counted after the name, which may hold anything: 3 is the state, 6 the session, 22 the
 // start time.
-Stat stat_of(pid_t pid) {
-  const Result<std::string> text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  if (!text) return {};
-  const std::size_t name_end = text->rfind(')');
-  if (name_end == std::string::npos) return {};
-  std::string_view rest = std::string_view(*text).substr(name_end + 2);
+Result<Stat> stat_of(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const Result<std::optional<std::string>> text = read_file_if_there(path);
   Stat stat;
+  if (!text && ::access(path.c_str(), R_OK) != 0) return stat;  // hidden: another user's
+  if (!text) return text.error();
+  const std::size_t name_end = *text ? (*text)->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos) return stat;
+  std::string_view rest = std::string_view(**text).substr(name_end + 2);
   for (int field = 3; field <= 22 && !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     if (field == 3) stat.state = word.front();
@@ -39,31 +45,65 @@ Stat stat_of(pid_t pid) {
   return stat;
 }
 
+// Those that have not ended, without the leader.
+Result<std::set<pid_t>> members_of_session(pid_t leader) {
+  std::set<pid_t> members;
+  std::error_code error;
+  std::filesystem::directory_iterator entries("/proc", error);
+  if (error) return file_error("list", "/proc", error.value());
+  for (const auto& entry : entries) {
+    const auto pid = static_cast<pid_t>(field_number(entry.path().filename().string()));
+    if (pid <= 0 || pid == leader) continue;
+    const Result<Stat> stat = stat_of(pid);
+    if (!stat) return stat.error();
+    if (stat->session == leader && stat->state != 'Z') members.insert(pid);
+  }
+  return members;
+}
+
 }  // namespace
 
-std::string boot_id() {
-  const Result<std::string> text = read_file("/proc/sys/kernel/random/boot_id");
-  return text.ok() ? text->substr(0, text->find('\n')) : std::string();
+const std::string& boot_id() {
+  static const std::string id = [] {
+    const Result<std::string> text = read_file("/proc/sys/kernel/random/boot_id");
+    return text.ok() ? text->substr(0, text->find('\n')) : std::string();
+  }();
+  return id;
 }
 
-std::uint64_t start_ticks_of(pid_t pid) { return stat_of(pid).start_ticks; }
+std::uint64_t start_ticks_of(pid_t pid) {
+  const Result<Stat> stat = stat_of(pid);
+  return stat.ok() ? stat->start_ticks : 0;
+}
 
-bool is_running(const ProcessIdentity& identity) {
+Result<bool> is_running(const ProcessIdentity& identity) {
   if (identity.pid <= 0 || identity.boot_id != boot_id()) return false;
-  const Stat stat = stat_of(identity.pid);
-  return stat.state != 0 && stat.state != 'Z' && stat.state != 'X' &&
-         stat.start_ticks == identity.start_ticks;
+  const Result<Stat> stat = stat_of(identity.pid);
+  if (!stat) return stat.error();
+  return stat->state != 0 && stat->state != 'Z' && stat->state != 'X' &&
+         stat->start_ticks == identity.start_ticks;
 }
 
-void kill_session(const ProcessIdentity& leader) {
-  if (leader.pid <= 0 || leader.boot_id != boot_id()) return;
-  const Stat now = stat_of(leader.pid);
-  if (now.state != 0 && now.start_ticks != leader.start_ticks) return;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto pid = static_cast<pid_t>(field_number(entry.path().filename().string()));
-    if (pid > 0 && pid != leader.pid && stat_of(pid).session == leader.pid) ::kill(pid, SIGKILL);
+// One that forks while the list is made can be on it without its child. One that has been killed
+// forks no more, so the looks end when there is nobody new.
+Status kill_session(const ProcessIdentity& leader) {
+  if (leader.pid <= 0 || leader.boot_id != boot_id()) return Done{};
+  std::set<pid_t> killed;
+  for (int look = 0; look < kLooksMax; ++look) {
+    const Result<Stat> now = stat_of(leader.pid);
+    if (!now) return now.error();
+    if (now->state != 0 && now->start_ticks != leader.start_ticks) return Done{};
+    const Result<std::set<pid_t>> members = members_of_session(leader.pid);
+    if (!members) return members.error();
+    bool is_anyone_new = false;
+    for (const pid_t pid : *members) {
+      if (!killed.insert(pid).second) continue;
+      is_anyone_new = true;
+      ::kill(pid, SIGKILL);
+    }
+    if (!is_anyone_new) return Done{};
   }
+  return Error{"Processes of a session were begun faster than they could be killed."};
 }
 
 std::vector<pid_t> own_children() {

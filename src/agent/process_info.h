@@ -7,21 +7,25 @@
 #include <sys/types.h>
 
 #include "agent/task_record.h"
+#include "base/result.h"
 
 namespace berth::agent {
 
-// Changes with each boot of the machine. Empty where the kernel does not tell.
-std::string boot_id();
+// Changes with each boot of the machine. Empty where the kernel does not tell. Read once.
+const std::string& boot_id();
 
-// When the process started, counted from the boot. 0 if there is no such process.
+// When the process started, counted from the boot. 0 if there is no such process, or it cannot be
+// read.
 std::uint64_t start_ticks_of(pid_t pid);
 
-// The same process still runs; one that has ended and waits for its parent does not.
-bool is_running(const ProcessIdentity& identity);
+// The same process still runs; one that has ended and waits for its parent does not. An error: it
+// could not be read now.
+Result<bool> is_running(const ProcessIdentity& identity);
 
 // Ends all processes of the session that `leader` began, when it cannot do so any more itself. A
-// pid that has been given to somebody else since proves that nobody of that session is left.
-void kill_session(const ProcessIdentity& leader);
+// pid that has been given to somebody else since proves that nobody of that session is left. An
+// error: not all could be looked at now.
+Status kill_session(const ProcessIdentity& leader);
 
 // Direct children of the calling process.
 std::vector<pid_t> own_children();

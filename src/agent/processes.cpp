@@ -153,18 +153,21 @@ void Processes::adopt(std::uint64_t lease, std::uint64_t task_no) {
 
 // The shim of a task that nobody has told about, by its claim. One that has not claimed never will.
 void Processes::find_shim(Key key) {
-  const TaskFiles& files = running_.at(key).files;
-  if (void_intent(files)) return end_unstarted(key, "The launcher of commands was killed.");
-  const Result<TaskRecord> record = read_record(files.claimed());
-  const ProcessIdentity identity = record.ok() ? record->shim() : ProcessIdentity{};
+  Running& running = running_.at(key);
+  running.launched = true;
+  if (void_intent(running.files)) {
+    return end_unstarted(key, "No shim of the task was there to begin it.");
+  }
+  const Result<std::optional<TaskRecord>> record = read_record(running.files.claimed());
+  if (!record) return look_again_later(key);
+  const ProcessIdentity identity = *record ? (*record)->shim() : ProcessIdentity{};
   Fd shim(identity.pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, identity.pid, 0)) : -1);
   // The pid may have been given to somebody else before it was opened.
-  if (!is_running(identity)) {
-    running_.at(key).launched = true;
-    return loop_.post([this, key] { settle(key); });
-  }
+  const Result<bool> runs = is_running(identity);
+  if (!runs) return look_again_later(key);
+  if (!*runs) return loop_.post([this, key] { settle(key); });
   watch(key, std::move(shim));
-  if (running_.at(key).stop_asked) ask_to_stop(running_.at(key));
+  if (running.stop_asked) ask_to_stop(running);
 }
 
 void Processes::watch(Key key, Fd&& shim) {
@@ -175,14 +178,11 @@ void Processes::watch(Key key, Fd&& shim) {
   loop_.watch(running.shim.get(), [this, key] { settle(key); });
 }
 
-// When no more files can be opened. A shim that has not claimed by then is not waited for.
+// When no more files can be opened: until they can, nothing is known of the task and nothing is
+// said. A shim that has not claimed by then is not waited for.
 void Processes::look_again_later(Key key) {
   loop_.after(kLookAgain, [this, key] {
-    const auto found = running_.find(key);
-    if (found == running_.end()) return;
-    const Result<TaskRecord> record = read_record(found->second.files.claimed());
-    if (!record || !is_running(record->shim())) return settle(key);
-    look_again_later(key);
+    if (running_.contains(key)) find_shim(key);
   });
 }
 
@@ -196,15 +196,11 @@ void Processes::stop(std::uint64_t lease, std::uint64_t task_no) {
   if (found->second.launched) ask_to_stop(found->second);
 }
 
-// A shim that has not claimed its task yet finds nothing to claim; one that has, stops it.
+// A shim that has not claimed its task yet finds nothing to claim; one that has, stops it. One that
+// cannot be watched yet is asked when it can.
 void Processes::ask_to_stop(const Running& running) {
-  if (void_intent(running.files)) return;
-  if (running.shim) {
-    ::syscall(SYS_pidfd_send_signal, running.shim.get(), SIGTERM, nullptr, 0U);
-    return;
-  }
-  const Result<TaskRecord> record = read_record(running.files.claimed());
-  if (record.ok() && is_running(record->shim())) ::kill(record->shim_pid, SIGTERM);
+  if (void_intent(running.files) || !running.shim) return;
+  ::syscall(SYS_pidfd_send_signal, running.shim.get(), SIGTERM, nullptr, 0U);
 }
 
 // ---- Ending
@@ -216,10 +212,13 @@ void Processes::settle(Key key) {
   if (found == running_.end()) return;
   Running& running = found->second;
   if (running.shim) loop_.unwatch(running.shim.get());
+  running.shim.reset();
   if (!void_intent(running.files) && has_claim(running.files)) {
-    const Result<TaskRecord> record = read_record(running.files.claimed());
-    if (record.ok() && !record->exit) kill_session(record->shim());
-    return end(key, result_of(running.files));
+    const Result<std::optional<TaskRecord>> record = read_record(running.files.claimed());
+    if (!record) return look_again_later(key);
+    const bool lost_its_shim = *record && !(*record)->exit;
+    if (lost_its_shim && !kill_session((*record)->shim()).ok()) return look_again_later(key);
+    return end(key, result_of(*record));
   }
   if (!running.stop_asked) return end_unstarted(key, "The shim ended before it began the task.");
   TaskResult result;

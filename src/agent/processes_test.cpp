@@ -20,6 +20,7 @@ using testing::parent_of;
 using testing::process_exists;
 using testing::RunningAgent;
 using testing::script_lease;
+using testing::shim_of;
 using testing::wait_until;
 using testing::welcome;
 using testing::written_pid;
@@ -248,7 +249,7 @@ TEST_F(ProcessesTest, AShimThatIsKilledTakesItsCommandWithItAndIsACrash) {
   agent.give(welcome());
   agent.give(script_lease(1, "sleep 600 & echo $! > " + file("grandchild") + "; wait"));
   const pid_t grandchild = written_pid(file("grandchild"));
-  ::kill(read_record(task(1).claimed())->shim_pid, SIGKILL);
+  ::kill(shim_of(task(1)), SIGKILL);
   const TaskResult result = agent.sent.outcomes(1).at(0).result();
   EXPECT_EQ(result.failure(), berth::v1::CRASH);
   wait_until([&] { return !process_exists(grandchild); });
@@ -260,7 +261,7 @@ TEST_F(ProcessesTest, ALauncherThatIsKilledIsReplaced) {
   agent.give(welcome());
   agent.give(script_lease(1, "echo ready; while [ ! -e " + file("go") + " ]; do sleep 0.01; done"));
   wait_until([&] { return content(task(1).out()) == "ready\n"; });
-  const pid_t shim = read_record(task(1).claimed())->shim_pid;
+  const pid_t shim = shim_of(task(1));
   ::kill(parent_of(shim), SIGKILL);
   for (std::uint64_t id = 2; id <= 20; ++id) {
     agent.give(command_lease(id, {"true"}));

@@ -70,8 +70,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
       models_(loop, gpus_, streams_, reports_, options.time_scale),
       missed_(gpus_.size()) {}
 
-void Session::begin() {
-  std::vector<FoundLease> found = store_.find_leases();
+void Session::begin(std::vector<FoundLease>&& found) {
   berth::v1::AgentMessage hello = hello_of(found);
   for (FoundLease& lease : found) {
     adopt(std::move(lease));

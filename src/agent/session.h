@@ -31,8 +31,10 @@ class Session {
   Session(Loop& loop, Worker& worker, const AgentOptions& options, std::uint64_t incarnation,
           Send send);
 
-  // Adopts what earlier incarnations left, says Hello, and begins to beat.
-  void begin();
+  // What earlier incarnations left. Before all else; an error: it cannot be told.
+  Result<std::vector<FoundLease>> find_leases() { return store_.find_leases(); }
+  // Adopts it, says Hello, and begins to beat.
+  void begin(std::vector<FoundLease>&& found);
   void receive(berth::v1::ServerMessage&& message);
 
   // What nvidia-smi says of the real GPUs. One that is missing twice in a row is reported lost; an

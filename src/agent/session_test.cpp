@@ -47,7 +47,7 @@ TEST_F(SessionTest, AGpuThatIsMissingTwiceIsLostAndComesBackOnce) {
 }
 
 TEST_F(SessionTest, HeartbeatsCarryWhatWasMeasuredAndMinusOneBefore) {
-  session_->begin();
+  session_->begin({});
   const auto unknown = sent_.heartbeat();
   EXPECT_EQ(unknown.readings(0).used_mb(), -1);
   EXPECT_EQ(unknown.readings(0).power_w(), -1);

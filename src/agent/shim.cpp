@@ -219,7 +219,7 @@ void run_shim(const Intent& intent, std::int64_t oom_kills) {
   if (!record) return;  // taken back
   // It has had its room since before the claim.
   const ExitRecord exit = run_task(intent, oom_kills, std::move(signals));
-  [[maybe_unused]] const Status written = write_exit(*record, exit);
+  [[maybe_unused]] const Status written = write_exit(*record, intent.files, exit);
 }
 
 }  // namespace berth::agent

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -64,8 +65,14 @@ std::string cut_text(std::string_view text) {
   return cut;
 }
 
-std::string encode(const ExitRecord& record) {
+// Whose exit it is: the task, by the name of its files, and the boot.
+std::string owner_of(const std::filesystem::path& stem, const std::string& boot_id) {
+  return stem.filename().string() + " " + boot_id;
+}
+
+std::string encode(const ExitRecord& record, const std::string& owner) {
   std::string text;
+  put_field(text, "of", owner);
   put_field(text, "cause", name_of(record.cause));
   put_field(text, "status", record.status);
   put_field(text, "signal", record.term_signal);
@@ -79,8 +86,9 @@ std::string encode(const ExitRecord& record) {
   return text;
 }
 
-std::optional<ExitRecord> decode_exit(const Fields& fields) {
+std::optional<ExitRecord> decode_exit(const Fields& fields, const std::string& owner) {
   if (fields.empty() || fields.back().first != "whole") return std::nullopt;
+  if (fields.front() != std::pair<std::string, std::string>("of", owner)) return std::nullopt;
   ExitRecord record;
   for (const auto& [name, value] : fields) {
     if (name == "cause") record.cause = cause_named(value);
@@ -107,6 +115,29 @@ Status write_at(int fd, Place place, const std::string& text) {
   const ssize_t put = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(place.at));
   if (put == static_cast<ssize_t>(text.size())) return Done{};
   return file_error("write to", "the record of a task", errno);
+}
+
+std::optional<TaskRecord> parse_record(const std::string& text, const std::filesystem::path& stem) {
+  if (text.size() < kLeaseAt) return std::nullopt;
+  const Fields size = fields_at(text, kSize);
+  if (size.empty()) return std::nullopt;
+  const Result<Fields> leased = parse_fields(std::string_view(text).substr(
+      kLeaseAt, static_cast<std::size_t>(field_number(size.front().second))));
+  if (!leased || leased->size() != 2) return std::nullopt;
+  TaskRecord record;
+  record.boot_id = leased->at(0).second;
+  record.lease = leased->at(1).second;
+  for (const auto& [name, value] : fields_at(text, kClaim)) {
+    if (name == "pid") record.shim_pid = static_cast<pid_t>(field_number(value));
+    if (name == "start_ticks") {
+      record.shim_start_ticks = static_cast<std::uint64_t>(field_number(value));
+    }
+  }
+  for (const auto& [name, value] : fields_at(text, kUntil)) {
+    if (name == "until_unix_ms") record.until_unix_ms = field_number(value);
+  }
+  record.exit = decode_exit(fields_at(text, kExit), owner_of(stem, record.boot_id));
+  return record;
 }
 
 }  // namespace
@@ -143,48 +174,30 @@ bool void_intent(const TaskFiles& files) {
 
 Result<Fd> claim_intent(const TaskFiles& files) {
   const std::string path = files.intent();
+  const pid_t pid = ::getpid();
+  const std::uint64_t start_ticks = start_ticks_of(pid);
+  if (start_ticks == 0) return Error{"Could not read from /proc when this process started."};
   Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file) return file_error("open", path, errno);
-  const pid_t pid = ::getpid();
   std::string claim;
   put_field(claim, "pid", pid);
-  put_field(claim, "start_ticks", static_cast<std::int64_t>(start_ticks_of(pid)));
+  put_field(claim, "start_ticks", static_cast<std::int64_t>(start_ticks));
   if (const Status written = write_at(file.get(), kClaim, claim); !written) return written.error();
   if (::rename(path.c_str(), files.claimed().c_str()) != 0) return file_error("claim", path, errno);
   return file;
 }
 
-Status write_exit(const Fd& record, const ExitRecord& exit) {
-  return write_at(record.get(), kExit, encode(exit));
+Status write_exit(const Fd& record, const TaskFiles& files, const ExitRecord& exit) {
+  return write_at(record.get(), kExit, encode(exit, owner_of(files.stem, boot_id())));
 }
 
 // ---- Both
 // ----------------------------------------------------------------------------------------
 
-Result<TaskRecord> read_record(const std::string& path) {
-  const Result<std::string> text = read_file(path);
+Result<std::optional<TaskRecord>> read_record(const std::string& path) {
+  const Result<std::optional<std::string>> text = read_file_if_there(path);
   if (!text) return text.error();
-  const Error broken{path + " is not a whole record."};
-  if (text->size() < kLeaseAt) return broken;
-  const Fields size = fields_at(*text, kSize);
-  if (size.empty()) return broken;
-  const Result<Fields> leased = parse_fields(std::string_view(*text).substr(
-      kLeaseAt, static_cast<std::size_t>(field_number(size.front().second))));
-  if (!leased || leased->size() != 2) return broken;
-  TaskRecord record;
-  record.boot_id = leased->at(0).second;
-  record.lease = leased->at(1).second;
-  for (const auto& [name, value] : fields_at(*text, kClaim)) {
-    if (name == "pid") record.shim_pid = static_cast<pid_t>(field_number(value));
-    if (name == "start_ticks") {
-      record.shim_start_ticks = static_cast<std::uint64_t>(field_number(value));
-    }
-  }
-  for (const auto& [name, value] : fields_at(*text, kUntil)) {
-    if (name == "until_unix_ms") record.until_unix_ms = field_number(value);
-  }
-  record.exit = decode_exit(fields_at(*text, kExit));
-  return record;
+  return *text ? parse_record(**text, std::filesystem::path(path).stem()) : std::nullopt;
 }
 
 bool has_claim(const TaskFiles& files) { return ::access(files.claimed().c_str(), F_OK) == 0; }

@@ -13,8 +13,11 @@
 // `claimed` has started or may have; one without never has and never will.
 //
 // Nothing here is synced: what a killed process wrote stays, and what a lost machine loses is told
-// from the boot id in the record (lease_store.h). The record has its full size before the claim, so
-// that a full disk cannot lose how a command ended.
+// from the boot id in the record (lease_store.h). Records are used again, and after a power cut a
+// name can be newer than what stands in the file, page by page: so what was leased and how it ended
+// each say whose they are, and count only under that name. The record has its full size before the
+// claim, so that on file systems that write in place a full disk cannot lose how a command ended;
+// on those that copy on write it can (shim.cpp tries again for a while).
 //
 // Shared by the agent and the shim, which know nothing else of each other.
 #pragma once
@@ -98,13 +101,16 @@ bool void_intent(const TaskFiles& files);
 
 // Takes the intent for the calling process and gives the record's file. An error: it may not run.
 Result<Fd> claim_intent(const TaskFiles& files);
-Status write_exit(const Fd& record, const ExitRecord& exit);
+// `record` is what the claim of `files` gave.
+Status write_exit(const Fd& record, const TaskFiles& files, const ExitRecord& exit);
 
 // ---- Both
 // ----------------------------------------------------------------------------------------
 
-// An error also if the file is no whole record, as one can be that a lost machine left.
-Result<TaskRecord> read_record(const std::string& path);
+// Nothing: there is no file, or no whole record, as a lost machine can leave it. An error: it could
+// not be read now, which says nothing of the task. The exit is there only if it was written under
+// this name and on the boot of the record.
+Result<std::optional<TaskRecord>> read_record(const std::string& path);
 bool has_claim(const TaskFiles& files);
 
 }  // namespace berth::agent

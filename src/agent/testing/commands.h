@@ -43,8 +43,14 @@ inline std::string content(const std::filesystem::path& path) {
 
 // The exit that stands in the record of a task, or what it was before.
 inline std::optional<ExitRecord> exit_of(const TaskFiles& files) {
-  const Result<TaskRecord> record = read_record(files.claimed());
-  return record.ok() ? record->exit : std::nullopt;
+  const Result<std::optional<TaskRecord>> record = read_record(files.claimed());
+  return record.ok() && *record ? (*record)->exit : std::nullopt;
+}
+
+// 0: nobody has claimed it.
+inline pid_t shim_of(const TaskFiles& files) {
+  const Result<std::optional<TaskRecord>> record = read_record(files.claimed());
+  return record.ok() && *record ? (*record)->shim_pid : 0;
 }
 
 // Looks again until it is so; fails the test if that takes too long.

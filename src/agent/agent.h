@@ -32,6 +32,7 @@ struct AgentOptions {
   std::vector<GpuDescription> gpus;
   // The berth binary: `launcher_program launcher` forks the shims of commands.
   std::string launcher_program;
+  std::uint64_t command_files = 0;  // that a command may have open; 0: as many as the agent
   // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
   std::map<std::string, std::string> executors;
   std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt

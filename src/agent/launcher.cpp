@@ -1,6 +1,7 @@
 // The agent's side of the launcher.
 #include "agent/launcher.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -9,6 +10,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +59,14 @@ Result<pid_t> spawn_launcher(const std::string& program, int socket) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return file_error("start the launcher of commands,", program, error);
   return pid;
+}
+
+// Before it has forked anybody: all its shims and their commands inherit it.
+void limit_files(pid_t launcher, std::uint64_t files) {
+  rlimit limit{};
+  if (::prlimit(launcher, RLIMIT_NOFILE, nullptr, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(files, limit.rlim_max);
+  ::prlimit(launcher, RLIMIT_NOFILE, &limit, nullptr);
 }
 
 Status send_all(int socket, std::string_view bytes) {
@@ -110,6 +120,7 @@ Result<Launcher::ProcessPtr> Launcher::start() const {
   const Fd theirs(ends[1]);
   const Result<pid_t> pid = spawn_launcher(program_, theirs.get());
   if (!pid) return pid.error();
+  if (command_files_ != 0) limit_files(*pid, command_files_);
   return std::make_shared<Process>(*pid, std::move(ours));
 }
 

@@ -41,9 +41,12 @@ class Launcher {
   using Launched = std::function<void(Key key, Result<Fd> shim)>;
   using Died = std::function<void(const Process* process)>;
 
-  Launcher(Loop& loop, std::string program, Launched launched, Died died)
+  // `command_files`: that each command may have open; 0: as many as this process.
+  Launcher(Loop& loop, std::string program, std::uint64_t command_files, Launched launched,
+           Died died)
       : loop_(loop),
         program_(std::move(program)),
+        command_files_(command_files),
         launched_(std::move(launched)),
         died_(std::move(died)) {}
   Launcher(const Launcher&) = delete;
@@ -60,6 +63,7 @@ class Launcher {
 
   Loop& loop_;
   std::string program_;
+  std::uint64_t command_files_;
   Launched launched_;
   Died died_;
   ProcessPtr current_;  // the worker's

@@ -63,8 +63,9 @@ TaskResult result_of_exit(const ExitRecord& record) {
                               ? "ended by " + signal_name(record.term_signal)
                               : "ended with status " + std::to_string(record.status);
   const std::string after = " after " + std::to_string(record.ran_ms) + " ms";
-  if (record.cause == EndCause::not_executed) {
-    result.set_failure(berth::v1::ERROR);
+  if (record.cause == EndCause::not_executed || record.cause == EndCause::not_begun) {
+    const bool is_ours = record.cause == EndCause::not_begun;
+    result.set_failure(is_ours ? berth::v1::INFRASTRUCTURE : berth::v1::ERROR);
     result.set_message(record.message);
   } else if (record.cause == EndCause::timed_out) {
     result.set_failure(berth::v1::TIMEOUT);
@@ -95,8 +96,9 @@ TaskResult lost_its_shim() {
   TaskResult result;
   result.set_failure(berth::v1::CRASH);
   result.set_message(
-      "The shim of the task was killed, or the machine was restarted; how the command ended is not "
-      "known.");
+      "How the command ended is not known: the shim of the task was killed, could not write it "
+      "down "
+      "because the disk was full, or the machine was restarted.");
   return result;
 }
 

@@ -44,7 +44,7 @@ Processes::Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentO
       options_(options),
       ended_(std::move(ended)),
       launcher_(
-          loop, options.launcher_program,
+          loop, options.launcher_program, options.command_files,
           [this](Key key, Result<Fd> shim) { launched(key, std::move(shim)); },
           [this](const Launcher::Process* launcher) { launcher_died(launcher); }) {}
 
@@ -218,7 +218,9 @@ void Processes::settle(Key key) {
     if (!record) return look_again_later(key);
     const bool lost_its_shim = *record && !(*record)->exit;
     if (lost_its_shim && !kill_session((*record)->shim()).ok()) return look_again_later(key);
-    return end(key, result_of(*record));
+    TaskResult result = result_of(*record);
+    if (result.failure() == berth::v1::INFRASTRUCTURE) return end_later(key, std::move(result));
+    return end(key, std::move(result));
   }
   if (!running.stop_asked) return end_unstarted(key, "The shim ended before it began the task.");
   TaskResult result;
@@ -236,7 +238,12 @@ void Processes::end_unstarted(Key key, const std::string& why) {
   TaskResult result;
   result.set_failure(berth::v1::INFRASTRUCTURE);
   result.set_message(why);
-  loop_.after(kPauseAfterFailure, [this, key, result]() mutable { end(key, std::move(result)); });
+  end_later(key, std::move(result));
+}
+
+void Processes::end_later(Key key, TaskResult&& result) {
+  loop_.after(kPauseAfterFailure,
+              [this, key, result = std::move(result)]() mutable { end(key, std::move(result)); });
 }
 
 }  // namespace berth::agent

@@ -66,6 +66,7 @@ class Processes {
   void ask_to_stop(const Running& running);
   void settle(Key key);
   void end(Key key, berth::v1::TaskResult&& result);
+  void end_later(Key key, berth::v1::TaskResult&& result);
   void end_unstarted(Key key, const std::string& why);
 
   Loop& loop_;

@@ -4,7 +4,9 @@
 #include <set>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "agent/file_limit.h"
 #include "agent/testing/commands.h"
 
 namespace berth::agent {
@@ -242,6 +244,57 @@ TEST_F(ProcessesTest, ALauncherThatCannotStartIsTheNodesFault) {
   EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
   EXPECT_NE(result.message().find("/nowhere/berth"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(task(1).voided()));
+}
+
+TEST_F(ProcessesTest, ANodeThatHasNoMoreFilesForAShimSpendsNoAttempt) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo ready; exec sleep 600"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  const pid_t launcher = parent_of(shim_of(task(1)));
+  const rlimit few{6, 6};  // enough to claim, not for the pipes
+  ASSERT_EQ(::prlimit(launcher, RLIMIT_NOFILE, &few, nullptr), 0);
+  agent.give(command_lease(2, {"true"}));
+  const TaskResult result = agent.sent.outcomes(2).at(0).result();
+  EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
+  EXPECT_NE(result.message().find("pipe"), std::string::npos) << result.message();
+  agent.give(testing::stop(1, 1));
+  agent.sent.outcomes(1);
+}
+
+TEST_F(ProcessesTest, ACommandHasTheFileLimitItIsGiven) {
+  AgentOptions given = options();
+  given.command_files = 99;
+  EXPECT_TRUE(run(given, script_lease(1, "ulimit -S -n")).completed());
+  EXPECT_EQ(content(task(1).out()), "99\n");
+}
+
+TEST(FileLimit, IsRaisedAsFarAsItGoes) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{before.rlim_max / 2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(raise_file_limit(), before.rlim_max / 2);
+  rlimit now{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, before.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+// As long as it is a zombie nobody else can get its number, by which its group is killed.
+TEST_F(ProcessesTest, ACommandThatEndsKeepsItsNumberUntilItsGroupIsGone) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "(trap 'touch " + file("asked") + "' TERM; echo $$ > " +
+                                 file("command") + "; while [ ! -e " + file("go") +
+                                 " ]; do sleep 0.01; done) & wait"));
+  const pid_t command = written_pid(file("command"));
+  agent.give(testing::stop(1, 1));
+  wait_until([&] { return std::filesystem::exists(file("asked")) && !process_exists(command); });
+  EXPECT_EQ(::kill(command, 0), 0);
+  ASSERT_TRUE(write_file_durably(file("go"), "").ok());
+  EXPECT_EQ(agent.sent.outcomes(1).at(0).result().term_signal(), SIGTERM);
+  EXPECT_NE(::kill(command, 0), 0);
 }
 
 TEST_F(ProcessesTest, AShimThatIsKilledTakesItsCommandWithItAndIsACrash) {

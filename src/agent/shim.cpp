@@ -7,6 +7,7 @@
 #include <csignal>
 #include <ctime>
 #include <optional>
+#include <variant>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@ namespace berth::agent {
 namespace {
 
 constexpr Duration kKillAgain = milliseconds(50);
+constexpr int kWriteTries = 30;  // one each second
 
 // Signals become readable; from here on SIGTERM cannot be lost.
 Fd catch_signals() {
@@ -52,8 +54,9 @@ bool tells_of_gpu_memory(std::string_view errors) {
   return false;
 }
 
-ExitRecord not_executed(const Error& why) {
-  ExitRecord record{.cause = EndCause::not_executed, .status = 127};
+ExitRecord without_a_run(const NotSpawned& why) {
+  ExitRecord record{.cause = why.cause};
+  if (why.cause == EndCause::not_executed) record.status = 127;
   record.message = why.message;
   record.ended_unix_ms = unix_ms();
   return record;
@@ -75,10 +78,11 @@ class TaskRun {
  private:
   enum class Stage : std::uint8_t { running, stopping, killing };
 
-  std::optional<Error> start();
+  std::optional<NotSpawned> start();
   void wait_for_something();
   void take_signals();
   void reap();
+  void bury_the_command();
   void ask_to_stop(EndCause cause);
   void kill_all();
   void follow_the_clock();
@@ -92,16 +96,15 @@ class TaskRun {
   Stage stage_ = Stage::running;
   EndCause cause_ = EndCause::ended;
   pid_t command_ = -1;
-  std::optional<int> status_;  // of the command, as waitpid gives it
+  bool command_ended_ = false;
+  std::optional<int> status_;  // of the command, as waitpid gives it; once it is buried
   bool children_left_ = true;
   Time began_ = Loop::now();
   Time act_at_ = Time::never();  // when the stage ends, or killing is repeated
 };
 
 ExitRecord TaskRun::run() {
-  if (const std::optional<Error> failed = start()) {
-    return not_executed(*failed);
-  }
+  if (const std::optional<NotSpawned> failed = start()) return without_a_run(*failed);
   if (intent_.run_limit.ns > 0) act_at_ = began_ + intent_.run_limit;
   while (children_left_) {
     wait_for_something();
@@ -109,19 +112,20 @@ ExitRecord TaskRun::run() {
     err_.pump();
     take_signals();
     follow_the_clock();
-    if (status_ && stage_ == Stage::running) kill_all();  // what the command left behind
+    // What the command left behind.
+    if (command_ended_ && children_left_ && stage_ == Stage::running) kill_all();
   }
   out_.drain();
   err_.drain();
   return record();
 }
 
-std::optional<Error> TaskRun::start() {
+std::optional<NotSpawned> TaskRun::start() {
   const Fd out = out_.take_write_end();
   const Fd err = err_.take_write_end();
-  const Result<pid_t> command = spawn_command(intent_, out.get(), err.get());
-  if (!command) return command.error();
-  command_ = *command;
+  const std::variant<pid_t, NotSpawned> command = spawn_command(intent_, out.get(), err.get());
+  if (const auto* failed = std::get_if<NotSpawned>(&command)) return *failed;
+  command_ = std::get<pid_t>(command);
   return std::nullopt;
 }
 
@@ -140,18 +144,32 @@ void TaskRun::take_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     if (info.ssi_signo == SIGCHLD) reap();
-    if (info.ssi_signo == SIGTERM && !status_) ask_to_stop(EndCause::stopped);
+    if (info.ssi_signo == SIGTERM && !command_ended_) ask_to_stop(EndCause::stopped);
   }
 }
 
+// The command is buried last: until then nobody else can get its pid, by which its group is killed.
 void TaskRun::reap() {
-  while (true) {
-    int status = 0;
-    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid < 0 && errno == ECHILD) children_left_ = false;
-    if (pid <= 0) return;
-    if (pid == command_) status_ = status;
+  siginfo_t ended{};
+  if (!command_ended_ &&
+      ::waitid(P_PID, static_cast<id_t>(command_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0) {
+    command_ended_ = ended.si_pid == command_;
   }
+  bool others_left = false;
+  for (const pid_t child : own_children()) {
+    if (child != command_ && ::waitpid(child, nullptr, WNOHANG) == 0) others_left = true;
+  }
+  if (command_ended_ && !others_left) bury_the_command();
+}
+
+// The list of children can lack one that came while it was made, so the kernel has the last word.
+void TaskRun::bury_the_command() {
+  if (int status = 0; !status_ && ::waitpid(command_, &status, 0) == command_) status_ = status;
+  pid_t other = 0;
+  do {
+    other = ::waitpid(-1, nullptr, WNOHANG);
+  } while (other > 0);
+  children_left_ = other == 0;
 }
 
 void TaskRun::ask_to_stop(EndCause cause) {
@@ -176,7 +194,7 @@ void TaskRun::follow_the_clock() {
 void TaskRun::kill_all() {
   stage_ = Stage::killing;
   act_at_ = Loop::now() + kKillAgain;
-  ::kill(-command_, SIGKILL);
+  if (!status_) ::kill(-command_, SIGKILL);
   for (const pid_t child : own_children()) {
     ::kill(child, SIGKILL);
   }
@@ -202,9 +220,20 @@ ExitRecord TaskRun::record() const {
 ExitRecord run_task(const Intent& intent, std::int64_t oom_kills, Fd signals) {
   Result<OutputPump> out = OutputPump::open(intent.files.out(), intent.output_cap);
   Result<OutputPump> err = OutputPump::open(intent.files.err(), intent.output_cap);
-  if (!out) return not_executed(out.error());
-  if (!err) return not_executed(err.error());
+  for (const Result<OutputPump>* pump : {&out, &err}) {
+    if (!*pump) return without_a_run({EndCause::not_begun, pump->error().message});
+  }
   return TaskRun(intent, oom_kills, std::move(signals), std::move(*out), std::move(*err)).run();
+}
+
+// The exit has had its room since before the claim. Where the file system copies on write, it needs
+// new room all the same: then this waits a while for some, and the agent with it. If none comes,
+// the agent finds no exit and says so.
+void write_down(const Fd& record, const TaskFiles& files, const ExitRecord& exit) {
+  for (int tries = 0; tries < kWriteTries; ++tries) {
+    if (write_exit(record, files, exit).ok()) return;
+    ::sleep(1);
+  }
 }
 
 }  // namespace
@@ -217,9 +246,7 @@ void run_shim(const Intent& intent, std::int64_t oom_kills) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const Result<Fd> record = claim_intent(intent.files);
   if (!record) return;  // taken back
-  // It has had its room since before the claim.
-  const ExitRecord exit = run_task(intent, oom_kills, std::move(signals));
-  [[maybe_unused]] const Status written = write_exit(*record, intent.files, exit);
+  write_down(*record, intent.files, run_task(intent, oom_kills, std::move(signals)));
 }
 
 }  // namespace berth::agent

@@ -102,25 +102,36 @@ pid_t start(const Command& command, Failure* failure) {
 // ---- Why it failed
 // -------------------------------------------------------------------------------
 
-Error why(const Intent& intent, const Command& command, const Failure& failure) {
+bool is_shortage(int error) {
+  return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE;
+}
+
+// A working folder of its own is the node's to make.
+EndCause cause_of(const Intent& intent, const Failure& failure) {
+  const bool is_ours = failure.step == Failure::redirect || is_shortage(failure.error) ||
+                       (failure.step == Failure::enter && intent.workdir.empty());
+  return is_ours ? EndCause::not_begun : EndCause::not_executed;
+}
+
+std::string why(const Intent& intent, const Command& command, const Failure& failure) {
   if (failure.step == Failure::enter) {
-    return file_error("enter the working folder", command.workdir, failure.error);
+    return file_error("enter the working folder", command.workdir, failure.error).message;
   }
   if (failure.step == Failure::redirect) {
-    return file_error("redirect the output of", intent.argv.front(), failure.error);
+    return file_error("redirect the output of", intent.argv.front(), failure.error).message;
   }
   const std::string& program = intent.argv.front();
   if (failure.error != ENOENT || program.find('/') != std::string::npos) {
-    return {"Could not run \"" + program + "\": " + std::strerror(failure.error) + "."};
+    return "Could not run \"" + program + "\": " + std::strerror(failure.error) + ".";
   }
-  return {"The program \"" + program + "\" was not found in the task's PATH (" +
-          std::string(path_of(intent)) + "); give its full path, or set PATH in the task's env."};
+  return "The program \"" + program + "\" was not found in the task's PATH (" +
+         std::string(path_of(intent)) + "); give its full path, or set PATH in the task's env.";
 }
 
 }  // namespace
 
-Result<pid_t> spawn_command(const Intent& intent, int out, int err) {
-  if (intent.argv.empty()) return Error{"The task has no command."};
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, int out, int err) {
+  if (intent.argv.empty()) return NotSpawned{EndCause::not_executed, "The task has no command."};
   const Command command{pointers(intent.argv),
                         pointers(intent.environment),
                         intent.workdir.empty() ? intent.files.work() : intent.workdir,
@@ -129,10 +140,13 @@ Result<pid_t> spawn_command(const Intent& intent, int out, int err) {
                         err};
   Failure failure;
   const pid_t pid = start(command, &failure);
-  if (pid < 0) return Error{std::string("Could not fork: ") + std::strerror(errno) + "."};
+  if (pid < 0) {
+    return NotSpawned{EndCause::not_begun,
+                      std::string("Could not fork: ") + std::strerror(errno) + "."};
+  }
   if (failure.step == Failure::none) return pid;
   ::waitpid(pid, nullptr, 0);
-  return why(intent, command, failure);
+  return NotSpawned{cause_of(intent, failure), why(intent, command, failure)};
 }
 
 }  // namespace berth::agent

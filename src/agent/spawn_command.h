@@ -1,15 +1,23 @@
 // The birth of a task's command: a clean process with its group, signals, working folder, files.
 #pragma once
 
+#include <string>
+#include <variant>
+
 #include <sys/types.h>
 
 #include "agent/intent.h"
 
 namespace berth::agent {
 
+struct NotSpawned {
+  EndCause cause;  // not_executed or not_begun
+  std::string message;
+};
+
 // Starts the command of the intent as a child that is the leader of a group of its own, and dies
 // with the caller. `out` and `err` become its standard output and errors; standard input stays the
-// caller's. An error is the sentence that says why the program could not be run.
-Result<pid_t> spawn_command(const Intent& intent, int out, int err);
+// caller's.
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, int out, int err);
 
 }  // namespace berth::agent

@@ -28,11 +28,12 @@ constexpr Place kExit{256, 3840};
 constexpr std::size_t kLeaseAt = 4096;
 constexpr std::size_t kMessageMax = 3000;
 
-constexpr std::array<std::pair<EndCause, std::string_view>, 4> kCauses{{
+constexpr std::array<std::pair<EndCause, std::string_view>, 5> kCauses{{
     {EndCause::ended, "ended"},
     {EndCause::stopped, "stopped"},
     {EndCause::timed_out, "timed_out"},
     {EndCause::not_executed, "not_executed"},
+    {EndCause::not_begun, "not_begun"},
 }};
 
 std::string_view name_of(EndCause cause) {

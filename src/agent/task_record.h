@@ -55,10 +55,11 @@ struct ProcessIdentity {
 };
 
 enum class EndCause : std::uint8_t {
-  ended,        // by itself, or by a signal that the shim did not send
-  stopped,      // on request
-  timed_out,    // ran past its limit
-  not_executed  // the program could not be run; `message` says why
+  ended,         // by itself, or by a signal that the shim did not send
+  stopped,       // on request
+  timed_out,     // ran past its limit
+  not_executed,  // the program could not be run; `message` says why
+  not_begun      // the node could not begin it, which is not the task's fault; `message` says why
 };
 
 struct ExitRecord {

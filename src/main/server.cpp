@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/file_limit.h"
 #include "cli/commands.h"
 #include "main/clock.h"
 #include "main/config_message.h"
@@ -95,6 +96,7 @@ Status Server::start_agent() {
   options.folder = std::filesystem::absolute(config.server.data) / "agent";
   options.gpus = gpus_;
   options.launcher_program = "/proc/self/exe";  // the same binary, whatever has become of its name
+  options.command_files = agent::raise_file_limit();
   options.executors = executors_of(config);
   options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
   options.output_ttl = config.tasks.output_ttl;

@@ -234,7 +234,20 @@ Result<std::vector<FoundLease>> LeaseStore::find_leases() {
   for (const Name& name : live_names()) {
     if (const Status looked = find_task(name, found); !looked) return looked.error();
   }
+  remove_strays();
   return found;
+}
+
+// What has no record: an agent that is killed can have made a working folder and no intent yet. No
+// shim renames records any more: each was claimed, or has been taken back above.
+void LeaseStore::remove_strays() const {
+  for (const Name& name : names_with({".work", ".out", ".err"})) {
+    const TaskFiles its = files(name.lease, name.task_no);
+    if (is_there(its.claimed()) || is_there(its.voided()) || is_there(its.kept())) continue;
+    for (const std::string& stray : {its.work(), its.out(), its.err()}) {
+      discard(stray);
+    }
+  }
 }
 
 // Nothing also if it is another's: after a power cut a record can have its new name and still say
@@ -290,26 +303,28 @@ Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
 // ---- Output that is kept
 // -------------------------------------------------------------------------
 
-void LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms) {
+bool LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms) {
   const TaskFiles its = files(lease, task_no);
   const Result<std::optional<TaskRecord>> found = read_record(its.claimed());
-  if (!found) return;  // told once more by the next agent, and kept then
+  if (!found) return true;  // told once more by the next agent, and kept then
   const std::optional<TaskRecord>& record = *found;
   if (!record) {
-    if (is_there(its.kept())) return;
+    if (is_there(its.kept())) return true;
     discard(its.work());
-    return discard(its.voided());
+    discard(its.voided());
+    return false;
   }
   // A shim that still runs writes to its record: that must not become another's.
-  if (!record->exit && !has_ended(record->shim())) return;
+  if (!record->exit && !has_ended(record->shim())) return true;
   const bool work_as_new = record->exit && is_as_new(its.work());
   if (work_as_new) make_spare(its.work(), spare_folders_, kSpareFolder);
   if (is_there(its.out()) || is_there(its.err()) || is_there(its.work())) {
-    if (!write_until(its.claimed(), until_unix_ms).ok()) return;
+    if (!write_until(its.claimed(), until_unix_ms).ok()) return true;
     ::rename(its.claimed().c_str(), its.kept().c_str());
-  } else {
-    make_spare(its.claimed(), spare_records_, kSpareRecord);
+    return true;
   }
+  make_spare(its.claimed(), spare_records_, kSpareRecord);
+  return false;
 }
 
 std::vector<KeptTask> LeaseStore::find_kept() {

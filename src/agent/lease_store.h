@@ -53,7 +53,8 @@ class LeaseStore {
   Result<std::vector<FoundLease>> find_leases();
 
   // The server has acknowledged the end of a task: only its output is wanted still, if it has any.
-  void keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms);
+  // False: it has none.
+  bool keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms);
   std::vector<KeptTask> find_kept();
   void remove_kept(std::uint64_t lease, std::uint64_t task_no);
 
@@ -69,6 +70,7 @@ class LeaseStore {
                                                   Name name);
   Status find_task(Name name, std::vector<FoundLease>& found) const;
   void find_spares();
+  void remove_strays() const;
 
   std::string take_spare(std::vector<std::string>& spares, const char* ending);
   void make_spare(const std::string& path, std::vector<std::string>& spares, const char* ending);

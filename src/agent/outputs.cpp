@@ -52,10 +52,13 @@ void Outputs::keep(std::uint64_t lease) {
   const std::int64_t until = unix_ms() + found->second.ttl.ns / 1'000'000;
   found->second.kept = true;
   worker_.post([this, lease, until, attempts = found->second.attempts] {
+    bool is_silent = true;
     for (const auto& [task_no, attempt] : attempts) {
-      store_.keep(lease, task_no, until);
+      if (store_.keep(lease, task_no, until)) is_silent = false;
     }
-    loop_.post([this, lease, until] { forget_at(lease, until); });
+    loop_.post([this, lease, until, is_silent] {
+      is_silent ? remember_as_silent(lease) : forget_at(lease, until);
+    });
   });
 }
 
@@ -81,14 +84,26 @@ void Outputs::forget_at(std::uint64_t lease, std::int64_t until_unix_ms) {
   loop_.after(left, [this, lease] { forget(lease); });
 }
 
-void Outputs::forget(std::uint64_t lease) {
-  const std::vector<Attempt> attempts = std::move(leases_[lease].attempts);
+// Most commands write nothing, and there can be hundreds each second.
+void Outputs::remember_as_silent(std::uint64_t lease) {
+  silent_.push_back(lease);
+  if (silent_.size() <= kSilentMax) return;
+  take_out(silent_.front());
+  silent_.pop_front();
+}
+
+std::vector<Outputs::Attempt> Outputs::take_out(std::uint64_t lease) {
+  std::vector<Attempt> attempts = std::move(leases_[lease].attempts);
   leases_.erase(lease);
   for (const Attempt& attempt : attempts) {
     const auto found = by_attempt_.find(attempt);
     if (found != by_attempt_.end() && found->second == lease) by_attempt_.erase(found);
   }
-  worker_.post([this, lease, attempts] {
+  return attempts;
+}
+
+void Outputs::forget(std::uint64_t lease) {
+  worker_.post([this, lease, attempts = take_out(lease)] {
     for (const auto& [task_no, attempt] : attempts) {
       store_.remove_kept(lease, task_no);
     }
@@ -219,8 +234,9 @@ void Outputs::refuse(const berth::v1::LogRequest& request) {
   message.mutable_log()->set_end(true);
   message.mutable_log()->set_error("There is no output of task " +
                                    std::to_string(request.task_no()) +
-                                   " on this node: it ran no command here, wrote nothing before "
-                                   "the last restart, or its time is over.");
+                                   " on this node: it ran no command here, wrote nothing and "
+                                   "ended long ago or before the last restart, or its time is "
+                                   "over.");
   send_(std::move(message));
 }
 

@@ -2,11 +2,13 @@
 //
 // A lease's output is live until the server has acknowledged its end, then kept for its time, then
 // removed. Reads files; the tasks' shims write them. On the loop's thread; moves and removals on
-// the worker's. That a task wrote nothing is remembered as long as output would be kept, but not
-// across a restart.
+// the worker's. That a lease wrote nothing is remembered of the last few thousand, and not across a
+// restart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -28,6 +30,8 @@ class Outputs {
  public:
   using Send = Reports::Send;
   using IsOpen = std::function<bool(std::uint64_t lease, std::uint64_t task_no)>;
+
+  static constexpr std::size_t kSilentMax = 4096;
 
   // `ttl`: for tasks that name no time of their own. `is_open`: it has not ended yet.
   Outputs(Loop& loop, Worker& worker, LeaseStore& store, Duration ttl, Send send, IsOpen is_open)
@@ -69,6 +73,8 @@ class Outputs {
 
   void forget_at(std::uint64_t lease, std::int64_t until_unix_ms);
   void forget(std::uint64_t lease);
+  void remember_as_silent(std::uint64_t lease);
+  std::vector<Attempt> take_out(std::uint64_t lease);
   std::optional<std::uint64_t> lease_of(const berth::v1::LogRequest& request) const;
   void answer_early();
   void begin(const berth::v1::LogRequest& request, std::uint64_t lease);
@@ -89,6 +95,7 @@ class Outputs {
   std::vector<berth::v1::LogRequest> early_;  // came before kept_known_, or before their lease
   std::map<std::uint64_t, Entry> leases_;
   std::map<Attempt, std::uint64_t> by_attempt_;
+  std::deque<std::uint64_t> silent_;  // leases whose end is acknowledged and that left no output
   std::map<std::uint64_t, Reader> readers_;
 };
 

@@ -114,6 +114,42 @@ TEST_F(OutputsTest, OfATaskThatWroteNothingThereIsNothing) {
   EXPECT_EQ(got.out + got.err + got.error, "");
 }
 
+// Else each of hundreds of commands a second would be remembered for a day.
+TEST_F(OutputsTest, OfLeasesThatWroteNothingOnlyTheLastAreRemembered) {
+  LeaseStore files = store();
+  ASSERT_TRUE(files.prepare().ok());
+  Loop loop;
+  testing::Collector sent;
+  Worker worker;
+  Outputs outputs(
+      loop, worker, files, seconds(1000),
+      [&](berth::v1::AgentMessage&& message) { sent.take(std::move(message)); },
+      [](std::uint64_t, std::uint64_t) { return false; });
+  outputs.find_kept();
+  for (std::uint64_t id = 1; id <= Outputs::kSilentMax + 1; ++id) {
+    berth::v1::Lease lease = command_lease(id, {"true"});
+    lease.mutable_tasks(0)->set_task_no(id);
+    outputs.add(lease);
+    outputs.keep(id);
+  }
+  std::thread runs([&] { loop.run(); });
+  // The worker and the loop do these after all that was asked for above.
+  worker.post([&] {
+    loop.post([&] {
+      outputs.request(ask(1, 1, 1).log());
+      outputs.request(ask(2, 2, 1).log());
+    });
+  });
+  const auto end_of = [&](std::uint64_t request) {
+    return sent.next([&](const auto& m) { return m.log().request() == request; }).log();
+  };
+  EXPECT_NE(end_of(1).error(), "");
+  EXPECT_EQ(end_of(2).error(), "");
+  worker.stop();
+  loop.quit();
+  runs.join();
+}
+
 TEST_F(OutputsTest, AFollowerThatCancelsHearsNoMore) {
   RunningAgent agent(options());
   agent.give(welcome());

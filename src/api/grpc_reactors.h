@@ -76,11 +76,12 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
       if (auto alive = weak.lock()) alive->wake();
     };
     writer->self_ = writer;
+    writer->busy_ = true;  // until all is set up: whoever wakes it meanwhile does not pull
     writer->stream_ = context.streams.open(wake);
     writer->source_->wake_with(wake);
     // So that a client knows that it hears everything from now on.
     raw->StartSendInitialMetadata();
-    writer->wake();
+    writer->post_pull();
     return raw;
   }
 

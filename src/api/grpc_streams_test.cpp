@@ -1,10 +1,12 @@
 // Streams over gRPC: events, submits, output; health and reflection as a plain client sees them;
 // stopping.
+#include <semaphore>
 #include <thread>
 
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include "api/grpc_reactors.h"
 #include "api/testing/doors.h"
 
 namespace berth::api {
@@ -23,6 +25,40 @@ std::vector<v1::TaskEvent> read_events(Doors& doors, const v1::TaskEventsRequest
   const grpc::Status finished = reader->Finish();
   if (status != nullptr) *status = finished;
   return events;
+}
+
+// News comes while it is still being told whom to wake, as a task's first start can.
+class EagerSource : public Source<v1::LogChunk> {
+ public:
+  void wake_with(std::function<void()> wake) override {
+    is_told_ = false;
+    wake();
+    pulled_.try_acquire_for(std::chrono::milliseconds(200));
+    is_told_ = true;
+  }
+  Piece<v1::LogChunk> pull() override {
+    if (!is_told_) came_early = true;
+    pulled_.release();
+    return {.ended = true};
+  }
+  void wait_for_pull() { pulled_.acquire(); }
+
+  std::atomic<bool> came_early = false;
+
+ private:
+  std::atomic<bool> is_told_ = false;
+  std::counting_semaphore<> pulled_{0};
+};
+
+TEST(Streams, AreNotPulledBeforeTheSourceKnowsWhomToWake) {
+  Doors doors;
+  ApiContext context(doors.running.service(), {}, 10);
+  const auto source = std::make_shared<EagerSource>();
+  auto* const call = SourceWriter<v1::LogChunk>::start(context, source);
+  if (!source->came_early) source->wait_for_pull();
+  EXPECT_FALSE(source->came_early);
+  context.slow.stop();
+  call->OnDone();
 }
 
 TEST(Events, AreFollowedAsTheyHappen) {

@@ -4,8 +4,10 @@
 #include <thread>
 #include <utility>
 
+#include <linux/ioprio.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace berth::service {
@@ -19,14 +21,15 @@ std::thread named_thread(const char* name, Run&& run) {
   });
 }
 
-// For work that may lag: it takes what processor time the others leave, and a tenth of theirs when
-// they leave none.
+// For work that may lag: it takes what processor time the others leave, a tenth of theirs when they
+// leave none, and the disk when nobody else wants it.
 template <class Run>
 std::thread background_thread(const char* name, Run&& run) {
   return named_thread(name, [run = std::forward<Run>(run)]() mutable {
     constexpr int kNice = 10;
     // On Linux the priority is the thread's, not the process's.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
+    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
     run();
   });
 }

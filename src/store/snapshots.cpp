@@ -17,6 +17,7 @@ namespace berth::store {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::size_t kPiece = 4U << 20;
 constexpr std::size_t kNameDigits = 20;
 constexpr std::string_view kExtension = ".bsnap";
 
@@ -51,7 +52,12 @@ std::optional<std::uint64_t> messages_in(const fs::path& path) {
 Status write_unpublished(const fs::path& path, journal::ByteView bytes) {
   Result<File> file = File::create(unpublished(path));
   if (!file) return file.error();
-  if (Status written = file->write_at(0, bytes); !written) return written;
+  // A piece at a time, each synced: one large sync would hold up the journal's for as long.
+  for (std::size_t at = 0; at < bytes.size(); at += kPiece) {
+    const journal::ByteView piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+    if (Status written = file->write_at(at, piece); !written) return written;
+    if (Status synced = file->sync_data(); !synced) return synced;
+  }
   return file->sync();
 }
 

@@ -13,9 +13,8 @@
 #include "journal/crc32c.h"
 #include "journal/group.h"
 #include "journal/testing/random_values.h"
+#include "tests/fuzz/byte_mutator.h"
 #include "tests/fuzz/check.h"
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 namespace berth::fuzz {
 namespace {
@@ -138,12 +137,7 @@ std::vector<std::byte> random_start(std::uint64_t seed) {
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
-  constexpr unsigned kAnewOneIn = 64;
-  if (size > 1 && seed % kAnewOneIn != 0) return LLVMFuzzerMutate(data, size, max_size);
-  const auto start = berth::fuzz::random_start(seed);
-  const std::size_t taken = std::min(start.size(), max_size);
-  std::memcpy(data, start.data(), taken);
-  return taken;
+  return berth::fuzz::mutate_bytes(data, size, max_size, seed, 2, berth::fuzz::random_start);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

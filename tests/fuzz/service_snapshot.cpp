@@ -1,8 +1,7 @@
 // Fuzz: any bytes as the snapshot of a service. It is refused with a sentence, or restored; then
 // its own snapshot restores to the same again, and a sequencer can go on from it.
 //
-// Checksums would stop almost every change, so the mutator works inside: it takes a snapshot apart,
-// changes one section and seals it again. It begins from services that have lived a little. The
+// The mutator begins from services that have lived a little and changes one section at a time. The
 // engine's section has a target of its own, `snapshot`.
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +12,7 @@
 #include "base/assert.h"
 #include "core/state/state.h"
 #include "tests/fuzz/service_steps.h"
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+#include "tests/fuzz/snapshot_mutator.h"
 
 namespace berth::fuzz {
 namespace {
@@ -29,27 +27,6 @@ std::vector<std::byte> random_start(std::uint64_t seed) {
   for (std::uint64_t left = random.below(20); left > 0; --left)
     live(world, usual_step(random));
   return world.snapshot();
-}
-
-// One section changed, all checksums right.
-std::vector<std::byte> mutated(const journal::SnapshotReader& snapshot, std::size_t room,
-                               std::uint64_t seed) {
-  const auto chosen = static_cast<std::uint32_t>(1 + seed % kSections);
-  journal::SnapshotWriter writer(snapshot.info());
-  for (std::uint32_t id = 1; id <= kSections; ++id) {
-    const auto content = snapshot.section(id);
-    if (!content) continue;
-    std::vector<std::byte> bytes(content->begin(), content->end());
-    if (id == chosen) {
-      const std::size_t size = bytes.size();
-      bytes.resize(size + room);
-      bytes.resize(
-          LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(bytes.data()), size, bytes.size()));
-    }
-    writer.section(id, bytes);
-  }
-  const journal::Writer sealed = writer.finish();
-  return {sealed.view().begin(), sealed.view().end()};
 }
 
 // A sequencer begins its epoch and the agent comes back. Not years later: what runs is charged by
@@ -72,17 +49,7 @@ void go_on(service::Replayer& replayer) {
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   using namespace berth::fuzz;
-  constexpr unsigned kAnewOneIn = 256;
-  constexpr unsigned kPlainOneIn = 16;
-  const ByteView bytes(reinterpret_cast<const std::byte*>(data), size);
-  const auto snapshot = berth::journal::SnapshotReader::open(bytes);
-  if (snapshot && seed % kPlainOneIn == 1) return LLVMFuzzerMutate(data, size, max_size);
-  const auto changed = snapshot && seed % kAnewOneIn != 0
-                           ? mutated(*snapshot, max_size - size, seed / kAnewOneIn)
-                           : random_start(seed);
-  if (changed.size() > max_size) return size;
-  std::memcpy(data, changed.data(), changed.size());
-  return changed.size();
+  return mutate_snapshot(data, size, max_size, seed, kSections, random_start);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -35,17 +35,22 @@ PROTO_PREFIX = "berth/v1/"
 CORE_STAGES = {"admission", "queue", "policy", "placement", "residency", "dispatch", "completion",
                "explain"}
 
+# Pure structures under the state: node states and their scores, MIG tables, time profiles, the tree.
+CORE_STRUCTURES = {"packing", "mig", "timeline", "topology"}
+
 # What each part of the core may include of the core, besides itself. A part is a sub-folder, or
 # the stem of a file that stands at the top of src/core. `*`: everything.
 CORE_PARTS = {
     "model": set(),
-    "state": {"model", "event", "action"},
+    # Structures of the slow lane: each knows the values alone and can be tested alone.
+    **{structure: {"model"} for structure in CORE_STRUCTURES},
+    "state": {"model", "event", "action", *CORE_STRUCTURES},
     "event": {"model"},
     "action": {"model"},
     "engine": {"*"},
     # What unit tests share; no part but the tests may include it.
     "testing": {"*"},
-    **{stage: {"model", "state", "event", "action"} for stage in CORE_STAGES},
+    **{stage: {"model", "state", "event", "action", *CORE_STRUCTURES} for stage in CORE_STAGES},
 }
 
 # ---- Headers the core and base may not include ---------------------------------------------------

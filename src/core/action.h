@@ -73,6 +73,9 @@ struct BatchStarted {
   Mib vram;           // on each GPU, beside the weights
   Duration expected;  // of the whole batch on these GPUs
   std::vector<GpuId> gpus;
+  NodeId node;  // where it runs when it has no GPU; else none
+  Milli cpu;    // of the whole batch, and of its nodes each its part; see shape.h
+  Mib memory;
   std::vector<StartedTask> tasks;
   bool operator==(const BatchStarted&) const = default;
 };

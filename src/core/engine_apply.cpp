@@ -74,6 +74,12 @@ void put_queue(State& state, const PutQueue& put) {
   refresh_queue(state, put.queue);
 }
 
+void put_node(State& state, const PutNode& put) {
+  ASSERT(flaw_in(put.spec) == nullptr && put.node.value < kNodesMax);
+  node_for(state, put.node).spec = put.spec;
+  state.placed.cells_stale = true;
+}
+
 void put_gpu(State& state, const PutGpu& put) {
   const bool fresh = is_new(state.gpus, put.gpu.value);
   ASSERT(flaw_in(put.spec) == nullptr);
@@ -128,12 +134,27 @@ void set_draining(State& state, GpuId id, bool draining) {
   if (!draining) wake_declined(state);
 }
 
+void set_node_up(State& state, NodeId id, bool up) {
+  if (!state.has(id)) return;
+  state.node(id).up = up;
+  note_node(state, id);
+}
+
 template <class Change>
 void for_node(State& state, NodeId node, Change change) {
-  const auto gpus = state.nodes.find(node);
-  if (gpus == state.nodes.end()) return;
-  for (const GpuId gpu : gpus->second)
+  if (!state.has(node)) return;
+  for (const GpuId gpu : state.node(node).gpus)
     change(state, gpu);
+}
+
+// Placed work is judged by the cells there are.
+void prepare_submit(State& state) {
+  const bool packs = state.policy.packing == Packing::frag;
+  const bool asks = packs || std::any_of(state.submitted.begin(), state.submitted.end(),
+                                         [](const TaskSpec& spec) {
+                                           return !is_plain(shape_of(spec, spec.vram));
+                                         });
+  if (asks) keep_cells(state);
 }
 
 void flush(State& state, QueueId id) {
@@ -200,15 +221,18 @@ void apply_event(State& state, const Event& event) {
                  [&](const PutTenant& e) { put_tenant(state, e); },
                  [&](const PutQueue& e) { put_queue(state, e); },
                  [&](const PutModel& e) { put_model(state, e); },
+                 [&](const PutNode& e) { put_node(state, e); },
                  [&](const PutGpu& e) { put_gpu(state, e); },
                  [&](const Submit& e) {
                    state.submitted_first = e.task;
                    state.submitted.resize(1);
                    state.submitted.front() = e.spec;
+                   prepare_submit(state);
                  },
                  [&](const SubmitWorkflow& e) {
                    state.submitted_first = e.first;
                    state.submitted = e.tasks;
+                   prepare_submit(state);
                  },
                  [&](const Cancel&) {},
                  [&](const CancelGroup& e) { begin_cancel(state, e.group); },
@@ -247,9 +271,15 @@ void apply_event(State& state, const Event& event) {
                  [&](const ModelLoaded& e) { finish_load(state, e); },
                  [&](const ModelUnloaded& e) { note_unloaded(state, e); },
                  [&](const GpuLost& e) { lose(state, e.gpu); },
-                 [&](const NodeLost& e) { for_node(state, e.node, lose); },
+                 [&](const NodeLost& e) {
+                   set_node_up(state, e.node, false);
+                   for_node(state, e.node, lose);
+                 },
                  [&](const GpuReturned& e) { bring_back(state, e.gpu); },
-                 [&](const NodeReturned& e) { for_node(state, e.node, bring_back); },
+                 [&](const NodeReturned& e) {
+                   set_node_up(state, e.node, true);
+                   for_node(state, e.node, bring_back);
+                 },
                  [&](const GpuUtilisation& e) {
                    if (!state.has(e.gpu)) return;
                    state.gpu(e.gpu).reported = e.utilisation;

@@ -5,7 +5,8 @@
 //   1 an overdue queue is served: started, loaded, or given a hold
 //   2 the best queue that can start (hot) against the best that idle models keep out, and against
 //     the best that needs a load (cold)
-//   3 the batch is built, placed and charged
+//   3 placed work competes with what can start by the same keys
+//   4 the batch is built, placed and charged
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -22,6 +23,8 @@ namespace {
 constexpr std::size_t kOverdueLookedAt = 64;
 
 using Choice = std::optional<NeedIndex::Best>;
+
+QueueId queue_of(const NeedIndex::Best& best) { return QueueId{best.handle}; }
 
 void keep_better(Choice& best, const Choice& other) {
   if (other && (!best || other->key < best->key)) best = other;
@@ -45,9 +48,18 @@ Choice best_with_room(const State& state, const std::map<ShapeClass, NeedIndex>&
 Choice best_startable(const State& state) {
   Choice best = best_with_room(state, state.shapes, state.free_fit);
   if (!state.hot.empty()) {
-    keep_better(best, NeedIndex::Best{QueueId{state.hot.top().handle}, state.hot.top().key});
+    keep_better(best, NeedIndex::Best{state.hot.top().handle, state.hot.top().key});
   }
   return best;
+}
+
+// The first shape of placed work that can start now, once the index is settled.
+Choice best_placed(const State& state, Place& place) {
+  if (state.placed.open.empty()) return std::nullopt;
+  const auto& top = state.placed.open.top();
+  place = find_place(state, top.handle);
+  if (!place) return std::nullopt;
+  return NeedIndex::Best{top.handle, top.key};
 }
 
 // The best queue that needs a load for which some GPU might have room.
@@ -123,15 +135,15 @@ void load_or_decline(const State& state, QueueId queue, Actions& out) {
 bool make_room(const State& state, const Choice& hot, Actions& out) {
   const Choice kept_out = best_kept_out(state);
   if (!kept_out || (hot && !(kept_out->key < hot->key))) return false;
-  const RoomPlan plan = plan_room(state, kept_out->queue, false);
+  const RoomPlan plan = plan_room(state, queue_of(*kept_out), false);
   if (plan && plan.lost.ns == 0) {
     carry_out(state, plan, out);
     return true;
   }
-  if (state.queue(kept_out->queue).due != Time::never()) return false;
+  if (state.queue(queue_of(*kept_out)).due != Time::never()) return false;
   const std::uint64_t gpu = plan ? plan.evictions.front().gpu.value : Reason::kNoSubject;
-  decline(state, kept_out->queue, {ReasonCode::models_in_the_way, plan.lost.ns, 0, gpu, state.now},
-          out);
+  decline(state, queue_of(*kept_out),
+          {ReasonCode::models_in_the_way, plan.lost.ns, 0, gpu, state.now}, out);
   return true;
 }
 
@@ -224,18 +236,26 @@ bool release_stale_hold(const State& state, Actions& out) {
 bool next_decision(const State& state, Actions& out) {
   if (!state.holding.empty() && release_stale_hold(state, out)) return true;
   if (!state.overdue.empty() && serve_overdue(state, out)) return true;
-  const Choice hot = best_startable(state);
+  Choice hot = best_startable(state);
+  Place place;
+  const Choice placed = best_placed(state, place);
+  const bool is_placed = placed && (!hot || placed->key < hot->key);
+  if (is_placed) hot = placed;
   if (make_room(state, hot, out)) return true;
   if (const Choice cold = best_cold(state)) {
     const bool hot_goes_first =
-        hot && state.rule->hot_first(hot->key, cold->key, load_charge(state, cold->queue));
+        hot && state.rule->hot_first(hot->key, cold->key, load_charge(state, queue_of(*cold)));
     if (!hot_goes_first) {
-      load_or_decline(state, cold->queue, out);
+      load_or_decline(state, queue_of(*cold), out);
       return true;
     }
   }
   if (!hot) return false;
-  const bool started = start(state, hot->queue, out);
+  if (is_placed) {
+    out.push_back(build_placed(state, state.placed.shapes[placed->handle].leader_flow, place));
+    return true;
+  }
+  const bool started = start(state, queue_of(*hot), out);
   ASSERT(started);  // the indexes and the placement agree on what fits
   return true;
 }

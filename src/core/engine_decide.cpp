@@ -58,10 +58,7 @@ void Decider::answer(const Event& event) {
         } else if constexpr (std::is_same_v<Body, GpuLost>) {
           if (state_.has(body.gpu)) lose_gpu(body.gpu);
         } else if constexpr (std::is_same_v<Body, NodeLost>) {
-          const auto node = state_.nodes.find(body.node);
-          if (node == state_.nodes.end()) return;
-          for (const GpuId gpu : node->second)
-            lose_gpu(gpu);
+          if (state_.has(body.node)) lose_node(body.node);
         }
       },
       event.body);
@@ -164,6 +161,20 @@ void Decider::lose_gpu(GpuId gpu) {
   }
 }
 
+void Decider::lose_node(NodeId node) {
+  for (const GpuId gpu : state_.node(node).gpus)
+    lose_gpu(gpu);
+  const std::vector<std::uint32_t> leases = state_.node(node).leases;
+  for (const std::uint32_t slot : leases) {
+    const LeaseId id = state_.leases[slot].id;
+    for (std::size_t i = 0; i < state_.leases[slot].tasks.size(); ++i) {
+      const LeaseTask task = state_.leases[slot].tasks[i];
+      if (task.live) emit(judge_loss(state_, state_.tasks.row(task.slot), GpuId::none()));
+    }
+    emit(LeaseClosed{id, Duration{0}});
+  }
+}
+
 void Decider::fire(const DueTimer& timer) {
   if (timer.kind == TimerKind::lease) {
     const Lease& lease = state_.leases[timer.handle];
@@ -211,6 +222,7 @@ bool Decider::settle() {
   decide_ripe();
   for (std::uint32_t starts = 0; starts < state_.policy.starts_per_step; ++starts) {
     scratch_.clear();
+    settle_placed(state_);
     if (!next_decision(state_, scratch_)) return state_.ripe.empty();
     for (Action& action : scratch_)
       emit(std::move(action));

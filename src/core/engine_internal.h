@@ -49,6 +49,7 @@ class Decider {
   void end_task(LeaseId lease, const TaskOutcome& outcome);
   void end_lease(const LeaseEnded& ended);
   void lose_gpu(GpuId gpu);
+  void lose_node(NodeId node);
   void cancel_groups();
   void decide_ripe();
 

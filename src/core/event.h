@@ -41,6 +41,12 @@ struct PutModel {
   ModelSpec spec;
   bool operator==(const PutModel&) const = default;
 };
+// A node that no GPU and no PutNode has named has no CPUs and no memory to give.
+struct PutNode {
+  NodeId node;
+  NodeSpec spec;
+  bool operator==(const PutNode&) const = default;
+};
 struct PutGpu {
   GpuId gpu;
   GpuSpec spec;
@@ -180,8 +186,8 @@ struct GpuUtilisation {
 };
 
 using EventBody =
-    std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutGpu, Submit, SubmitWorkflow, Cancel,
-                 CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
+    std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutNode, PutGpu, Submit, SubmitWorkflow,
+                 Cancel, CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
                  DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded,
                  ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned,
                  GpuUtilisation>;

@@ -166,6 +166,9 @@ TEST(CodecGolden, Submit) {
   spec.gpus = 5;
   spec.share = {250};
   spec.vram = {4096};
+  spec.cpu = {1500};
+  spec.memory = {8};
+  spec.kinds = 3;
   spec.expected_run = milliseconds(1);
   spec.tokens = 6;
   spec.retry = {.max_attempts = 7, .on = 1, .backoff = nanoseconds(8)};
@@ -174,8 +177,12 @@ TEST(CodecGolden, Submit) {
             packed("06 0100000000000000 "             // tag, now
                    "0a00000000000000 "                // task
                    "01000000 02000000 03 fcff "       // tenant, queue, tier, priority
-                   "0500 fa00000000000000 "           // gpus, share
+                   "0500 0100 04 00 00 "              // gpus, groups, within, required, profile
+                   "fa00000000000000 "                // share
                    "0010000000000000 "                // vram
+                   "dc05000000000000 "                // cpu
+                   "0800000000000000 "                // memory
+                   "0300000000000000 "                // kinds
                    "40420f0000000000 "                // expected_run
                    "ffffffffffffff7f "                // tolerated_wait: for ever
                    "0000000000000000 "                // not_before
@@ -210,11 +217,15 @@ TEST(CodecGolden, BatchStarted) {
   x.vram = {1024};
   x.expected = nanoseconds(3);
   x.gpus = {GpuId{4}};
+  x.cpu = {9};
+  x.memory = {10};
   x.tasks = {{TaskNo{5}, 1, 6}, {TaskNo{7}, 2, -8}};
   EXPECT_EQ(to_hex(encoded(core::Action{x})),
             packed("86 0100000000000000 02000000 ffffffff "  // tag, lease, queue, model
                    "f401000000000000 0004000000000000 "      // share, vram
                    "0300000000000000 01000000 04000000 "     // expected, gpus
+                   "ffffffff 0900000000000000 "              // node: none, cpu
+                   "0a00000000000000 "                       // memory
                    "02000000 "                               // tasks
                    "0500000000000000 01000000 0600000000000000 "
                    "0700000000000000 02000000 f8ffffffffffffff"));

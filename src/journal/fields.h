@@ -53,6 +53,18 @@ constexpr bool is_known(EnumCheck, core::Packing x) {
     case core::Packing::best_fit:
     case core::Packing::first_fit:
     case core::Packing::spread:
+    case core::Packing::frag:
+      return true;
+  }
+  return false;
+}
+constexpr bool is_known(EnumCheck, core::Level x) {
+  switch (x) {
+    case core::Level::gpu:
+    case core::Level::island:
+    case core::Level::node:
+    case core::Level::rack:
+    case core::Level::cluster:
       return true;
   }
   return false;
@@ -117,15 +129,17 @@ BERTH_FIELDS(core::TenantSpec, weight, max_queue_size, token_bucket_size, token_
 BERTH_FIELDS(core::QueueSpec, model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late,
              max_gpus, min_gpus, batch_base, batch_per_task);
 BERTH_FIELDS(core::ModelSpec, weights, vram_per_task, load_time, keep_alive);
-BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed);
+BERTH_FIELDS(core::Shape, gpus, groups, within, required, profile, share, vram, cpu, memory, kinds);
+BERTH_FIELDS(core::NodeSpec, rack, cpu, memory);
+BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch);
 BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, age_step, patience,
              tier_patience, max_holds, starts_per_step, max_live_tasks, live_reserve, aging_factor,
              usage_window, poison_after, max_infrastructure_losses);
 BERTH_FIELDS(core::RetryRule, max_attempts, on, backoff);
 BERTH_FIELDS(core::Dependency, kind, id);
-BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, share, vram, expected_run,
-             tolerated_wait, not_before, tokens, retry, group, held, on_dependency_failure,
-             depends_on);
+BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, groups, within, required, profile,
+             share, vram, cpu, memory, kinds, expected_run, tolerated_wait, not_before, tokens,
+             retry, group, held, on_dependency_failure, depends_on);
 BERTH_FIELDS(core::Reason, code, need, have, subject, at);
 
 // ---- Events -------------------------------------------------------------------------------------
@@ -160,6 +174,7 @@ BERTH_MESSAGE(26, core::GpuReturned, gpu);
 BERTH_MESSAGE(27, core::NodeReturned, node);
 BERTH_MESSAGE(28, core::GpuUtilisation, gpu, utilisation);
 BERTH_MESSAGE(29, core::DrainQueue, queue, draining);
+BERTH_MESSAGE(30, core::PutNode, node, spec);
 
 // ---- Actions ------------------------------------------------------------------------------------
 
@@ -170,7 +185,8 @@ BERTH_MESSAGE(131, core::TaskReady, task);
 BERTH_MESSAGE(132, core::TaskDeferred, task, reason, eligible_at, failure);
 BERTH_MESSAGE(133, core::TaskFinished, task, state, reason);
 BERTH_FIELDS(core::StartedTask, task, attempt, charge_us);
-BERTH_MESSAGE(134, core::BatchStarted, lease, queue, model, share, vram, expected, gpus, tasks);
+BERTH_MESSAGE(134, core::BatchStarted, lease, queue, model, share, vram, expected, gpus, node, cpu,
+              memory, tasks);
 BERTH_MESSAGE(135, core::StopTask, lease, task);
 BERTH_MESSAGE(136, core::LeaseCharged, lease, quantum);
 BERTH_MESSAGE(137, core::LeaseClosed, lease, ran);

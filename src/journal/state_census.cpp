@@ -12,9 +12,10 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
   const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, competing, first_led,
-               paused, spec, token_nano, token_at, tokens_today, flows, heads_by_use, usage] =
-      tenant;
-  // Derived: in_use, queued, live, pending, competing, first_led, flows, heads_by_use.
+               first_led_shape, paused, spec, token_nano, token_at, tokens_today, flows,
+               heads_by_use, usage] = tenant;
+  // Derived: in_use, queued, live, pending, competing, first_led, first_led_shape, flows,
+  // heads_by_use.
   const auto& [bucket_us, sum_us, epoch] = usage;
   // Derived: sum_us.
   return paused && bucket_us.size() == core::kUsageBuckets;
@@ -24,8 +25,8 @@ namespace {
   const auto& [spec, next_model, paused, draining, gangs, pending, startable, startable_isolated,
                pending_work_us, in_use, running, flushed_at, turn, batch_time, arrivals, wait,
                tightest_wait, due, overdue, declined_at, declined, holds, copy_at, wants_copy,
-               batches, members, flows, oldest, leader_flow, leader_slot, led_prev, led_next, ready,
-               blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
+               batches, members, placed_flows, flows, oldest, leader_flow, leader_slot, led_prev,
+               led_next, ready, blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
   // Derived: gangs, pending, startable, startable_isolated, pending_work_us, in_use, running,
   // and all from members on.
   return paused;
@@ -39,6 +40,12 @@ namespace {
   return loads == evictions;
 }
 
+[[maybe_unused]] bool name_all(const core::Node& node) {
+  const auto& [spec, up, gpus, cpu_used, memory_used, leases, dirty] = node;
+  // Derived: all but spec and up.
+  return up;
+}
+
 [[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
   const auto& [spec, usable, up, draining, adopts, leased, weights, weights_busy, shares, reported,
                held_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] = gpu;
@@ -50,8 +57,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Lease& lease, const core::LeaseTask& lease_task) {
-  const auto& [id, queue, model, share, vram, gpus, tasks, live, running, started, expected,
-               charged, rate, load_us, parts] = lease;
+  const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks, live, running,
+               started, expected, charged, rate, load_us, parts] = lease;
   // Derived: live.
   const auto& [task, slot, tenant, is_live, part, charged_us, use] = lease_task;
   // Derived: slot.
@@ -66,24 +73,24 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::TaskRow& row) {
   const auto& [no, submitted, eligible, expires, expected_run, backoff, vram, tenant, queue, flow,
-               lease, stamp, tokens, extra, unresolved, dependants, priority, share, gpus, tier,
-               state, attempts, max_attempts, retry_on, losses, like_failures, last_failure,
+               lease, stamp, tokens, extra, unresolved, dependants, shape, priority, share, gpus,
+               tier, state, attempts, max_attempts, retry_on, losses, like_failures, last_failure,
                on_dependency_failure, held] = row;
   // Derived: flow, lease, stamp, extra, unresolved, dependants.
   return core::is_terminal(state);
 }
 
 [[maybe_unused]] bool name_all(const core::State& state) {
-  const auto& [now, policy, rule, tasks, flows, tenants, queues, models, gpus, leases, free_leases,
-               lease_index, next_lease, next_load, running, groups, cancelling, signals, ripe,
-               early_waiters, first_today, v_last_pick, next_turn, last_served, submitted_first,
-               submitted, nodes, usable, accepting, holdable, free_fit, reclaim_fit, competing,
-               competing_positions, flow_positions, oldest_positions, turn_positions,
-               bench_positions, turn, hot, shapes, cold, overdue, declined, holding, timers,
+  const auto& [now, policy, rule, tasks, shape_table, flows, tenants, queues, models, nodes, gpus,
+               leases, free_leases, lease_index, next_lease, next_load, running, groups, cancelling,
+               signals, ripe, early_waiters, first_today, v_last_pick, next_turn, last_served,
+               submitted_first, submitted, usable, accepting, holdable, free_fit, reclaim_fit,
+               competing, competing_positions, flow_positions, oldest_positions, turn_positions,
+               bench_positions, turn, hot, shapes, cold, placed, overdue, declined, holding, timers,
                share_scratch, flow_scratch, continue_at] = state;
-  // Derived: rule, flows, free_leases, lease_index, running, groups, and the indexes from
-  // nodes on, of the timers all but keep_alive. Empty between
-  // steps: early_waiters, submitted, the scratch.
+  // Derived: rule, shape_table, flows, free_leases, lease_index, running, groups, and the indexes
+  // from usable on, of the timers all but keep_alive. Empty between steps: early_waiters,
+  // submitted, the scratch.
   return tenants.empty();
 }
 

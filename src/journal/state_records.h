@@ -31,9 +31,10 @@ struct FlowName {
   QueueId queue;
   TenantId tenant;
   std::uint8_t tier = 0;
+  std::optional<core::Shape> shape;  // of placed work
   auto operator<=>(const FlowName&) const = default;
 };
-BERTH_FIELDS(FlowName, queue, tenant, tier);
+BERTH_FIELDS(FlowName, queue, tenant, tier, shape);
 
 struct CancelRecord {
   GroupId group;
@@ -128,6 +129,12 @@ struct GpuRecord {
 };
 BERTH_FIELDS(GpuRecord, spec, up, draining, adopts, reported, residences, pauses, keep_alive);
 
+struct NodeRecord {
+  core::NodeSpec spec;
+  bool up = true;
+};
+BERTH_FIELDS(NodeRecord, spec, up);
+
 struct PatienceRecord {
   Time due;
   bool overdue = false;
@@ -210,9 +217,10 @@ struct TaskRecord {
   std::optional<Time> expires;   // none: never
   std::optional<RetryRecord> retry;
   std::optional<LinksRecord> links;
+  std::optional<core::Shape> shape;  // of placed work
 };
 BERTH_FIELDS(TaskRecord, no, state, held, tier, priority, share, gpus, vram, tenant, queue, tokens,
-             expected_run, submitted, eligible, expires, retry, links);
+             expected_run, submitted, eligible, expires, retry, links, shape);
 
 struct LeaseTaskRecord {
   TaskNo task;
@@ -231,6 +239,10 @@ struct LeaseRecord {
   Milli share;
   Mib vram;
   std::vector<GpuId> gpus;
+  NodeId node;
+  std::uint16_t asked = 0;
+  Milli cpu;
+  Mib memory;
   std::vector<LeaseTaskRecord> tasks;
   bool running = false;
   Time started;
@@ -240,8 +252,8 @@ struct LeaseRecord {
   std::int64_t load_us = 0;
   std::int64_t parts = 0;
 };
-BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, tasks, running, started, expected,
-             charged, rate, load_us, parts);
+BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks,
+             running, started, expected, charged, rate, load_us, parts);
 
 // A waiting task about which something is still to be decided.
 struct RipeRecord {
@@ -259,6 +271,7 @@ enum class StateSection : std::uint32_t {
   engine = 1,
   tenants,
   models,
+  nodes,
   gpus,
   queues,
   ends,     // next task number, oldest one remembered, then runs: see below

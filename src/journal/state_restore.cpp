@@ -51,9 +51,9 @@ bool Restorer::end() {
 }
 
 std::unique_ptr<State> Restorer::restore() {
-  const bool complete = read_engine() && read_tenants() && read_models() && read_gpus() &&
-                        read_queues() && check_engine() && read_ends() && read_signals() &&
-                        read_tasks() && read_ripe() && read_leases();
+  const bool complete = read_engine() && read_tenants() && read_models() && read_nodes() &&
+                        read_gpus() && read_queues() && check_engine() && read_ends() &&
+                        read_signals() && read_tasks() && read_ripe() && read_leases();
   if (!complete) return nullptr;
   derive();
   // Records may each be in range and still contradict one another.
@@ -165,6 +165,19 @@ void Restorer::take(ModelRecord& record) {
   model.computing_time = record.computing_time;
 }
 
+// ---- Nodes --------------------------------------------------------------------------------------
+
+bool Restorer::read_nodes() { return read_list<NodeRecord>(StateSection::nodes, "nodes"); }
+
+void Restorer::take(NodeRecord& record) {
+  require_sane(record.spec);
+  require(state_->nodes.size() < core::kNodesMax, "nodes in range");
+  if (!in_.ok()) return;
+  core::Node& node = state_->nodes.emplace_back();
+  node.spec = record.spec;
+  node.up = record.up;
+}
+
 // ---- GPUs ---------------------------------------------------------------------------------------
 
 bool Restorer::read_gpus() { return read_list<GpuRecord>(StateSection::gpus, "gpus"); }
@@ -173,6 +186,7 @@ void Restorer::take(GpuRecord& record) {
   const auto milli_in_range = [](Milli x) { return x.value >= -kMilliMax && x.value <= kMilliMax; };
   require_sane(record.spec);
   require(milli_in_range(record.reported), "a utilisation in range");
+  require(state_->has(record.spec.node), "a node that exists");
   require(!record.keep_alive || (record.keep_alive->ns >= 0 && record.keep_alive != Time::never()),
           "an instant for keep_alive");
   if (!in_.ok()) return;
@@ -311,7 +325,8 @@ void finish_round(State& state, const EngineRecord& engine, std::vector<core::Qu
   for (std::uint32_t i = 0; i < state.flows.size(); ++i) {
     const core::Flow& flow = state.flows.flow(i);
     if (state.timers.due_of(core::TimerKind::tier, i) > state.now) continue;
-    const FlowName name{flow.queue, flow.tenant, flow.tier};
+    FlowName name{flow.queue, flow.tenant, flow.tier, {}};
+    if (flow.shape != core::kNoSlot) name.shape = state.shape_table.shape(flow.shape);
     if (std::binary_search(engine.tiers_due.begin(), engine.tiers_due.end(), name)) continue;
     refresh_flow(state, i);
   }

@@ -7,6 +7,22 @@
 namespace berth::journal {
 namespace {
 
+// A shape as a task's spec would have to be for the engine to take it.
+bool is_sane(const core::Shape& shape) {
+  core::TaskSpec spec;
+  spec.gpus = shape.gpus;
+  spec.groups = shape.groups;
+  spec.within = shape.within;
+  spec.required = shape.required;
+  spec.profile = shape.profile;
+  spec.share = Milli{shape.share};
+  spec.vram = Mib{shape.vram};
+  spec.cpu = shape.cpu;
+  spec.memory = shape.memory;
+  spec.kinds = shape.kinds;
+  return core::flaw_in(spec) == nullptr;
+}
+
 using core::ReasonCode;
 using core::State;
 using core::TaskRow;
@@ -119,8 +135,8 @@ void Restorer::take(const TaskRecord& record) {
   require(waits || record.state == TaskState::pending || is_started(record.state), "a live task");
   require(waits || record.held == HeldAs::not_held, "a held task that waits");
   require(state.has(record.tenant) && state.has(record.queue), "a tenant and queue that exist");
-  require(record.tier < 4 && record.gpus >= 1 && record.share >= 1 && record.share <= 1000 &&
-              record.vram <= kVramMax && record.expected_run.ns >= 0 &&
+  require(record.tier < 4 && (record.gpus >= 1 || record.shape) && record.share >= 1 &&
+              record.share <= 1000 && record.vram <= kVramMax && record.expected_run.ns >= 0 &&
               record.expected_run <= core::kDurationMax,
           "a task in range");
   require(is_past(record.submitted), "a task submitted in the past");
@@ -129,6 +145,10 @@ void Restorer::take(const TaskRecord& record) {
   require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
           "an instant for expires");
   require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
+  require(
+      !record.shape || (record.shape->gpus == record.gpus && record.shape->share == record.share &&
+                        record.shape->vram == record.vram && is_sane(*record.shape)),
+      "a shape in range");
   if (!in_.ok()) return;
   require(!state.tasks.ended(record.no), "a task that has not ended");
   if (!in_.ok()) return;
@@ -159,8 +179,9 @@ void Restorer::take(const TaskRecord& record) {
   row.like_failures = retry.like_failures;
   row.last_failure = retry.last_failure;
   if (record.links) take_links(slot, *record.links);
+  if (record.shape) row.shape = state.shape_table.take(*record.shape);
 
-  if (record.gpus > 1) ++state.queue(record.queue).gangs;
+  if (record.gpus > 1 || record.shape) ++state.queue(record.queue).gangs;
   core::Tenant& tenant = state.tenant(record.tenant);
   ++tenant.live;
   if (is_started(record.state)) {
@@ -246,7 +267,12 @@ void Restorer::take(const LeaseRecord& record) {
   require(record.share.value >= 1 && record.share.value <= 1000 && record.vram.value >= 0 &&
               record.vram.value <= kVramMax,
           "a slice in range");
-  require(!record.gpus.empty() && !record.tasks.empty(), "GPUs and tasks");
+  require((record.gpus.empty() ? state.has(record.node) : !record.node) && !record.tasks.empty(),
+          "GPUs, or a node, and tasks");
+  require(record.gpus.size() <= record.asked, "as many GPUs as it asked for, or fewer");
+  require(record.cpu.value >= 0 && record.cpu.value <= core::kCpuMax && record.memory.value >= 0 &&
+              record.memory.value <= core::kMibMax,
+          "CPUs and memory in range");
   require(is_past(record.started) && record.expected.ns >= 0 && record.charged.ns >= 0,
           "a start in the past");
   require(record.rate >= 1 && record.load_us >= 0 && record.parts >= 1, "a price in range");
@@ -261,6 +287,10 @@ void Restorer::take(const LeaseRecord& record) {
   lease.share = record.share;
   lease.vram = record.vram;
   lease.gpus = record.gpus;
+  lease.node = record.node;
+  lease.asked = record.asked;
+  lease.cpu = record.cpu;
+  lease.memory = record.memory;
   lease.running = record.running;
   lease.started = record.started;
   lease.expected = record.expected;
@@ -275,6 +305,7 @@ void Restorer::take(const LeaseRecord& record) {
   for (const GpuId gpu : record.gpus) {
     if (in_.ok()) take_slice(lease, slot, gpu);
   }
+  if (in_.ok()) take_nodes(lease, slot);
   state.queue(record.queue).in_use +=
       Milli{record.share.value * static_cast<std::int64_t>(record.gpus.size())};
   state.lease_index.insert(record.id.value, slot);
@@ -309,6 +340,13 @@ void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
   }
   state.tenant(record.tenant).in_use += record.use;
   lease.tasks.push_back(task);
+}
+
+void Restorer::take_nodes(const core::Lease& lease, std::uint32_t lease_slot) {
+  core::use_nodes(*state_, lease, 1);
+  if (!lease.node) return;
+  require(state_->node(lease.node).up, "a node that is up");
+  state_->node(lease.node).leases.push_back(lease_slot);
 }
 
 void Restorer::take_slice(const core::Lease& lease, std::uint32_t lease_slot, GpuId id) {

@@ -33,11 +33,13 @@ class Restorer {
   bool read_engine();
   bool read_tenants();
   bool read_models();
+  bool read_nodes();
   bool read_gpus();
   bool read_queues();
   bool check_engine();
   void take(TenantRecord& record);
   void take(ModelRecord& record);
+  void take(NodeRecord& record);
   void take(GpuRecord& record);
   void take(QueueRecord& record);
   void take_usage(core::Tenant& tenant, const UsageRecord& record);
@@ -58,6 +60,7 @@ class Restorer {
   void take(const RipeRecord& record);
   void take(const LeaseRecord& record);
   void take_lease_task(core::Lease& lease, std::uint32_t lease_slot, const LeaseTaskRecord& record);
+  void take_nodes(const core::Lease& lease, std::uint32_t lease_slot);
   void take_slice(const core::Lease& lease, std::uint32_t lease_slot, GpuId gpu);
 
   // Reading. A section is begun, its records are taken, it is ended; the first failure stays.

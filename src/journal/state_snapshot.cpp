@@ -54,7 +54,9 @@ EngineRecord engine_record(const State& state) {
   for (std::uint32_t i = 0; i < state.flows.size(); ++i) {
     if (state.timers.due_of(core::TimerKind::tier, i) > state.now) continue;
     const core::Flow& flow = state.flows.flow(i);
-    record.tiers_due.push_back({flow.queue, flow.tenant, flow.tier});
+    FlowName name{flow.queue, flow.tenant, flow.tier, {}};
+    if (flow.shape != core::kNoSlot) name.shape = state.shape_table.shape(flow.shape);
+    record.tiers_due.push_back(name);
   }
   std::sort(record.tiers_due.begin(), record.tiers_due.end());
   return record;
@@ -204,7 +206,8 @@ HeldAs held_as(core::ReasonCode held) {
 }
 
 // Fills the record anew. Optional parts keep their memory from task to task where they can.
-void fill_record(TaskRecord& record, const core::TaskTable& tasks, std::uint32_t slot) {
+void fill_record(TaskRecord& record, const State& state, std::uint32_t slot) {
+  const core::TaskTable& tasks = state.tasks;
   const TaskRow& row = tasks.row(slot);
   record.no = row.no;
   record.state = row.state;
@@ -227,6 +230,8 @@ void fill_record(TaskRecord& record, const core::TaskTable& tasks, std::uint32_t
                           row.losses,  row.like_failures, row.last_failure};
   record.retry.reset();
   if (retry != RetryRecord{}) record.retry = retry;
+  record.shape.reset();
+  if (row.shape != core::kNoSlot) record.shape = state.shape_table.shape(row.shape);
   record.links.reset();
   const core::TaskExtra* extra = tasks.find_extra(slot);
   if (extra == nullptr || (!extra->group && extra->depends_on.empty())) return;
@@ -235,12 +240,11 @@ void fill_record(TaskRecord& record, const core::TaskTable& tasks, std::uint32_t
   if (!extra->depends_on.empty()) record.links->on_failure = row.on_dependency_failure;
 }
 
-void write_tasks(Writer& out, const core::TaskTable& tasks,
-                 const std::vector<std::uint32_t>& live) {
+void write_tasks(Writer& out, const State& state, const std::vector<std::uint32_t>& live) {
   out.u32(static_cast<std::uint32_t>(live.size()));
   TaskRecord record;
   for (const std::uint32_t slot : live) {
-    fill_record(record, tasks, slot);
+    fill_record(record, state, slot);
     encode(out, record);
   }
 }
@@ -254,6 +258,10 @@ LeaseRecord lease_record(const core::Lease& lease) {
                      .share = lease.share,
                      .vram = lease.vram,
                      .gpus = lease.gpus,
+                     .node = lease.node,
+                     .asked = lease.asked,
+                     .cpu = lease.cpu,
+                     .memory = lease.memory,
                      .tasks = {},
                      .running = lease.running,
                      .started = lease.started,
@@ -295,6 +303,8 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
   encode(begin(writer, StateSection::engine), engine_record(state));
   write_list(begin(writer, StateSection::tenants), state.tenants, tenant_record);
   write_list(begin(writer, StateSection::models), state.models, model_record);
+  write_list(begin(writer, StateSection::nodes), state.nodes,
+             [](const core::Node& node) { return NodeRecord{.spec = node.spec, .up = node.up}; });
   Writer& gpus = begin(writer, StateSection::gpus);
   gpus.u32(static_cast<std::uint32_t>(state.gpus.size()));
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
@@ -306,7 +316,7 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
   for (const auto& [id, signal] : state.signals) {
     if (signal.resolved) signals.u64(id.value);
   }
-  write_tasks(begin(writer, StateSection::tasks), state.tasks, live);
+  write_tasks(begin(writer, StateSection::tasks), state, live);
   write_list(begin(writer, StateSection::ripe), state.ripe, [](const auto& entry) {
     return RipeRecord{entry.first, entry.second};
   });

@@ -14,12 +14,12 @@ struct Overloaded : Cases... {
 
 // In the order of core::EventBody and core::Action.
 constexpr std::array kEventNames = {
-    "set_policy", "put_tenant",      "put_queue",     "put_model",      "put_gpu",
-    "submit",     "submit_workflow", "cancel",        "cancel_group",   "hold",
-    "release",    "resolve_signal",  "pause_queue",   "pause_tenant",   "flush",
-    "drain_gpu",  "drain_queue",     "day_boundary",  "tick",           "lease_started",
-    "task_ended", "lease_ended",     "model_loaded",  "model_unloaded", "gpu_lost",
-    "node_lost",  "gpu_returned",    "node_returned", "gpu_utilisation"};
+    "set_policy",    "put_tenant", "put_queue",       "put_model",     "put_node",
+    "put_gpu",       "submit",     "submit_workflow", "cancel",        "cancel_group",
+    "hold",          "release",    "resolve_signal",  "pause_queue",   "pause_tenant",
+    "flush",         "drain_gpu",  "drain_queue",     "day_boundary",  "tick",
+    "lease_started", "task_ended", "lease_ended",     "model_loaded",  "model_unloaded",
+    "gpu_lost",      "node_lost",  "gpu_returned",    "node_returned", "gpu_utilisation"};
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
 
 constexpr std::array kActionNames = {
@@ -125,6 +125,11 @@ void EventLog::on_event(const core::Event& event) {
             write_model(e.model);
             json_.member("weights_mib", e.spec.weights.value)
                 .member("load_time_ns", e.spec.load_time.ns);
+          },
+          [&](const core::PutNode& e) {
+            json_.member("node", e.node.value)
+                .member("cpu_milli", e.spec.cpu.value)
+                .member("memory_mib", e.spec.memory.value);
           },
           [&](const core::PutGpu& e) {
             write_gpu(e.gpu);

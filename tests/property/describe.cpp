@@ -63,6 +63,10 @@ struct Teller {
         << " per_task=" << e.spec.vram_per_task.value << " load=" << e.spec.load_time
         << " keep=" << e.spec.keep_alive;
   }
+  void operator()(const core::PutNode& e) const {
+    out << "PutNode " << e.node << " rack=" << e.spec.rack << " cpu=" << e.spec.cpu.value
+        << " memory=" << e.spec.memory.value;
+  }
   void operator()(const core::PutGpu& e) const {
     out << "PutGpu " << e.gpu << " vram=" << e.spec.vram.value << " speed=" << e.spec.speed.value
         << " node=" << e.spec.node;

@@ -2,6 +2,7 @@
 #include "core/admission/admission.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "base/assert.h"
@@ -37,6 +38,56 @@ std::int64_t vram_of(const State& state, const TaskSpec& spec) {
   return state.model(model).spec.vram_per_task.value;
 }
 
+Reason judge_maxima(const State& state, const TaskSpec& spec) {
+  const std::int64_t use = spec.share.value * spec.gpus;
+  for (const auto& limit :
+       {state.tenant(spec.tenant).spec.max_gpus, state.queue(spec.queue).spec.max_gpus}) {
+    if (limit && use > limit->value) {
+      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
+    }
+  }
+  return {};
+}
+
+// What the largest nodes could give, each amount for itself.
+struct Largest {
+  bool kind = false;
+  std::int64_t gpus = 0;
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+};
+
+Reason judge_shape(const State& state, const TaskSpec& spec) {
+  const Queue& queue = state.queue(spec.queue);
+  if (queue.spec.model || queue.next_model) {
+    return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
+  }
+  const Shape shape = shape_of(spec, spec.vram);
+  Largest largest;
+  for (const NodeView& view : state.placed.empty_cells) {
+    if (fits(view, shape)) return judge_maxima(state, spec);
+    if (shape.gpus > 0 && (view.gpus == 0 || !allows(shape.kinds, view.kind))) continue;
+    largest.kind = true;
+    const std::int64_t gpus = std::popcount(usable_gpus(view, shape));
+    largest.gpus = std::max(largest.gpus, gpus);
+    if (gpus < shape.gpus) continue;
+    largest.cpu = std::max(largest.cpu, view.cpu.value);
+    largest.memory = std::max(largest.memory, view.memory.value);
+  }
+  const auto over = [](ReasonCode code, std::int64_t need, std::int64_t have) {
+    return amount_reason(code, need, have, Reason::kNoSubject);
+  };
+  if (!largest.kind) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
+  if (largest.gpus < shape.gpus) return over(ReasonCode::gpus_over_node, shape.gpus, largest.gpus);
+  if (largest.cpu < shape.cpu.value) {
+    return over(ReasonCode::cpu_over_node, shape.cpu.value, largest.cpu);
+  }
+  if (largest.memory < shape.memory.value) {
+    return over(ReasonCode::memory_over_node, shape.memory.value, largest.memory);
+  }
+  return subject_reason(ReasonCode::shape_over_node, Reason::kNoSubject);
+}
+
 // Could it ever run on the GPUs there are, whatever else runs?
 Reason judge_size(const State& state, const TaskSpec& spec) {
   const Queue& queue = state.queue(spec.queue);
@@ -44,6 +95,7 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
     return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
   }
+  if (!is_plain(shape_of(spec, spec.vram))) return judge_shape(state, spec);
   std::int64_t weights = 0;
   for (const ModelId model : {queue.spec.model, queue.next_model}) {
     if (model) weights = std::max(weights, state.model(model).spec.weights.value);
@@ -62,13 +114,7 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
       return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, fitting, Reason::kNoSubject);
     }
   }
-  const std::int64_t use = spec.share.value * spec.gpus;
-  for (const auto& limit : {state.tenant(spec.tenant).spec.max_gpus, queue.spec.max_gpus}) {
-    if (limit && use > limit->value) {
-      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
-    }
-  }
-  return {};
+  return judge_maxima(state, spec);
 }
 
 Reason judge_dependencies(const State& state, TaskNo first, std::size_t count, TaskNo self,
@@ -293,7 +339,12 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.retry_on = spec.retry.on;
   row.on_dependency_failure = spec.on_dependency_failure;
   row.held = spec.held ? ReasonCode::task_held : ReasonCode::none;
-  if (spec.gpus > 1) count_gang(state, spec.queue, 1);
+  const Shape shape = shape_of(spec, Mib{row.vram});
+  const Queue& home = state.queue(spec.queue);
+  const bool packs = state.policy.packing == Packing::frag && spec.gpus == 1 && !home.next_model;
+  const bool is_placed = !home.spec.model && (packs || !is_plain(shape));
+  if (is_placed) row.shape = state.shape_table.take(shape);
+  if (spec.gpus > 1 || is_placed) count_gang(state, spec.queue, 1);
   if (spec.group) join_group(state, slot, spec.group);
   if (!spec.depends_on.empty()) {
     state.tasks.extra_of(slot).depends_on = spec.depends_on;

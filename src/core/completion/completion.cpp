@@ -97,7 +97,7 @@ void finish_task(State& state, const TaskFinished& finished) {
   const QueueId queue = row.queue;
   const std::uint32_t flow = row.flow;
   const bool was_pending = row.state == TaskState::pending;
-  const bool is_gang = row.gpus > 1;
+  const bool is_gang = row.gpus > 1 || row.shape != kNoSlot;
   if (row.state == TaskState::starting || row.state == TaskState::running) {
     leave_lease(state, row);
   } else {
@@ -109,6 +109,7 @@ void finish_task(State& state, const TaskFinished& finished) {
   --tenant.live;
   leave_group(state, slot);
   tell_dependants(state, slot, finished.state == TaskState::completed);
+  if (row.shape != kNoSlot) state.shape_table.drop(row.shape);
   state.tasks.end(slot, finished.state);
   if (was_pending) {
     refresh_flow(state, flow);

@@ -109,7 +109,35 @@ void fill(const State& state, const Queue& queue, const std::vector<GpuId>& gpus
   }
 }
 
+Milli slowest_of(const State& state, const std::vector<GpuId>& gpus) {
+  Milli slowest = gpus.empty() ? kWholeGpu : state.gpu(gpus.front()).spec.speed;
+  for (const GpuId gpu : gpus)
+    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
+  return slowest;
+}
+
 }  // namespace
+
+BatchStarted build_placed(const State& state, std::uint32_t flow, const Place& place) {
+  const TaskRow& row = state.tasks.row(state.flows.flow(flow).head.slot);
+  BatchStarted batch;
+  batch.lease = LeaseId{state.next_lease};
+  batch.queue = row.queue;
+  batch.share = Milli{row.share};
+  batch.vram = Mib{row.vram};
+  batch.gpus = place.gpus;
+  if (place.gpus.empty()) batch.node = place.node;
+  const Shape shape = shape_of(state, row);
+  batch.cpu = shape.cpu;
+  batch.memory = shape.memory;
+  batch.expected =
+      predict_batch(state.queue(row.queue), 1, row.expected_run, slowest_of(state, place.gpus));
+  batch.tasks.push_back({row.no, row.attempts + 1U, 0});
+  const BatchPrice price = price_of(state, batch);
+  batch.tasks.front().charge_us =
+      share_of(price, first_quantum(batch.expected), part_of(price, row.vram));
+  return batch;
+}
 
 BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {
   const Queue& queue = state.queue(id);
@@ -125,17 +153,14 @@ BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId
   batch.vram = draft.vram();
   batch.gpus = gpus;
   Duration longest{0};
-  Milli slowest = state.gpu(gpus.front()).spec.speed;
-  for (const GpuId gpu : gpus)
-    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
   batch.tasks.reserve(draft.slots().size());
   for (const std::uint32_t slot : draft.slots()) {
     const TaskRow& row = state.tasks.row(slot);
     longest = std::max(longest, row.expected_run);
     batch.tasks.push_back({row.no, row.attempts + 1U, 0});
   }
-  batch.expected =
-      predict_batch(queue, static_cast<std::int64_t>(batch.tasks.size()), longest, slowest);
+  batch.expected = predict_batch(queue, static_cast<std::int64_t>(batch.tasks.size()), longest,
+                                 slowest_of(state, gpus));
 
   const BatchPrice price = price_of(state, batch);
   for (std::size_t i = 0; i < batch.tasks.size(); ++i) {

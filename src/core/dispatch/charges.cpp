@@ -5,9 +5,34 @@
 
 namespace berth::core {
 
+namespace {
+
+// What its CPUs and memory are worth: who takes half of a node's CPUs pays for half of its GPUs.
+std::int64_t nodes_rate(const State& state, const BatchStarted& batch) {
+  if (batch.cpu.value == 0 && batch.memory.value == 0) return 0;
+  std::int64_t rate = 0;
+  for (const NodeCount& part : count_by_node(state, batch.gpus, batch.node)) {
+    const Node& node = state.node(part.node);
+    const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(batch.gpus.size()));
+    const std::int64_t cpu = node_part(batch.cpu.value, part.gpus, n);
+    const std::int64_t memory = node_part(batch.memory.value, part.gpus, n);
+    std::int64_t worth = node.gpus.empty() ? 1 : 0;
+    for (const GpuId gpu : node.gpus)
+      worth += state.gpu(gpu).spec.speed.value;
+    rate += std::max(scale(worth, cpu, std::max<std::int64_t>(1, node.spec.cpu.value)),
+                     scale(worth, memory, std::max<std::int64_t>(1, node.spec.memory.value)));
+  }
+  return rate;
+}
+
+}  // namespace
+
 BatchPrice price_of(const State& state, const BatchStarted& batch) {
   BatchPrice price;
-  price.rate = charge_rate(state, batch.gpus, batch.share, batch.vram);
+  price.rate =
+      std::max(charge_rate(state, batch.gpus, batch.share, batch.vram), nodes_rate(state, batch));
+  price.parts = static_cast<std::int64_t>(batch.tasks.size());
+  if (batch.gpus.empty()) return price;
   const Gpu& gpu = state.gpu(batch.gpus.front());
   price.by_vram = scale(batch.vram.value, 1000, std::max<std::int64_t>(1, gpu.usable.value)) >
                   batch.share.value;
@@ -15,7 +40,7 @@ BatchPrice price_of(const State& state, const BatchStarted& batch) {
     const Residence* residence = find_residence(gpu, batch.model);
     if (residence != nullptr) price.load_us = cost_us(price.rate, residence->owed);
   }
-  price.parts = price.by_vram ? batch.vram.value : static_cast<std::int64_t>(batch.tasks.size());
+  if (price.by_vram) price.parts = batch.vram.value;
   return price;
 }
 

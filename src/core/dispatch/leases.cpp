@@ -73,6 +73,8 @@ void take_slices(State& state, std::uint32_t lease_slot, const BatchStarted& bat
     ASSERT(free_vram(gpu).value >= 0);
     refresh_gpu(state, id);
   }
+  if (batch.node) state.node(batch.node).leases.push_back(lease_slot);
+  use_nodes(state, state.leases[lease_slot], 1);
 }
 
 void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
@@ -137,9 +139,13 @@ void start_batch(State& state, const BatchStarted& batch) {
   Queue& queue = state.queue(batch.queue);
   const TaskRow& leader = state.tasks.row(state.tasks.slot_of(batch.tasks.front().task));
   state.v_last_pick[leader.tier] = state.tenant(leader.tenant).v_us;
-  note_passed_over(state, batch.queue);
-  clear_due(state, batch.queue);
-  clear_copy(state, batch.queue);
+  if (leader.shape != kNoSlot) {
+    note_passed_over(state, state.placed.shapes[leader.shape].key, QueueId::none());
+  } else {
+    note_passed_over(state, queue.key, batch.queue);
+    clear_due(state, batch.queue);
+    clear_copy(state, batch.queue);
+  }
 
   ASSERT(batch.lease.value == state.next_lease);
   ++state.next_lease;
@@ -152,6 +158,10 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.share = batch.share;
   lease.vram = batch.vram;
   lease.gpus = batch.gpus;
+  lease.node = batch.node;
+  lease.asked = static_cast<std::uint16_t>(batch.gpus.size());
+  lease.cpu = batch.cpu;
+  lease.memory = batch.memory;
   lease.running = false;
   lease.started = state.now;
   lease.expected = batch.expected;
@@ -234,6 +244,8 @@ void close_lease(State& state, const LeaseClosed& closed) {
     return owed - task.charged_us;
   });
   queue.in_use -= Milli{lease.share.value * static_cast<std::int64_t>(lease.gpus.size())};
+  use_nodes(state, lease, -1);
+  if (lease.node) std::erase(state.node(lease.node).leases, slot);
   for (const GpuId gpu : lease.gpus)
     give_slices(state, slot, gpu);
   refresh_queue(state, lease.queue);
@@ -249,7 +261,9 @@ void lose_slice(State& state, std::uint32_t slot, GpuId id) {
   Lease& lease = state.leases[slot];
   give_slices(state, slot, id);
   state.queue(lease.queue).in_use -= lease.share;
+  use_nodes(state, lease, -1);
   std::erase(lease.gpus, id);
+  use_nodes(state, lease, 1);
   refresh_queue(state, lease.queue);
 }
 

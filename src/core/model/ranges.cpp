@@ -17,6 +17,25 @@ bool is_vram(Mib amount) { return is_within(amount.value, 0, kMibMax); }
 bool is_gpu_amount(Milli amount) { return is_within(amount.value, 0, kGpusMax * 1000); }
 bool is_gpu_amount(const std::optional<Milli>& amount) { return !amount || is_gpu_amount(*amount); }
 
+// What no hardware could give.
+const char* flaw_in_shape(const TaskSpec& spec) {
+  const bool asks_for_node = spec.cpu.value > 0 || spec.memory.value > 0;
+  if (spec.gpus < 1 && !asks_for_node) return "at least one GPU, or CPUs or memory";
+  if (spec.gpus < 1 && (spec.groups > 1 || spec.profile > 0 || spec.kinds != 0)) {
+    return "at least one GPU for groups, a MIG profile or a kind of GPU";
+  }
+  if (!is_within(spec.share.value, 1, 1000)) return "a share in range";
+  if (spec.gpus > 1 && spec.share != kWholeGpu) return "whole GPUs for a gang";
+  if (spec.groups < 1 || spec.gpus % spec.groups != 0) return "groups of equal size";
+  if (spec.groups > 1 && spec.within == Level::cluster) return "a level for the groups to lie in";
+  if (spec.within == Level::gpu) return "a level wider than one GPU";
+  if (spec.required && spec.within == Level::cluster) return "a level that is required";
+  if (spec.profile > 0 && spec.gpus > 1) return "one GPU for a MIG profile";
+  if (!is_within(spec.cpu.value, 0, kCpuMax)) return "CPUs in range";
+  if (!is_within(spec.memory.value, 0, kMibMax)) return "memory in range";
+  return nullptr;
+}
+
 }  // namespace
 
 const char* flaw_in(const PolicySpec& spec) {
@@ -68,17 +87,25 @@ const char* flaw_in(const ModelSpec& spec) {
   return nullptr;
 }
 
+const char* flaw_in(const NodeSpec& spec) {
+  if (!is_within(spec.cpu.value, 0, kCpuMax)) return "CPUs in range";
+  if (!is_within(spec.memory.value, 0, kMibMax)) return "memory in range";
+  if (spec.rack.value >= kNodesMax) return "a rack in range";
+  return nullptr;
+}
+
 const char* flaw_in(const GpuSpec& spec) {
+  if (spec.node.value >= kNodesMax) return "a node in range";
+  if (spec.kind.value >= kMaxKinds) return "a kind of GPU in range";
   if (!is_within(spec.vram.value, 1, kMibMax)) return "VRAM in range";
   if (!is_within(spec.speed.value, 1, kSpeedMax)) return "a speed in range";
+  if (spec.island && spec.island.value >= kGpusMax) return "an island in range";
   return nullptr;
 }
 
 const char* flaw_in(const TaskSpec& spec) {
   if (spec.tier > 3) return "a tier from 0 to 3";
-  if (spec.gpus < 1) return "at least one GPU";
-  if (!is_within(spec.share.value, 1, 1000)) return "a share in range";
-  if (spec.gpus > 1 && spec.share != kWholeGpu) return "whole GPUs for a gang";
+  if (const char* flaw = flaw_in_shape(spec)) return flaw;
   if (!is_vram(spec.vram)) return "VRAM in range";
   if (!is_time(spec.expected_run)) return "an expected_run in range";
   if (spec.tolerated_wait.ns < 0) return "a tolerated_wait in range";

@@ -17,7 +17,9 @@ inline constexpr Duration kDurationMax = minutes(100LL * 365 * 24 * 60);  // or 
 inline constexpr Duration kAgeStepMax = minutes(3LL * 24 * 60);           // × any priority fits
 inline constexpr std::int64_t kMibMax = std::int64_t{1} << 30;
 inline constexpr std::int64_t kGpusMax = 100'000;
-inline constexpr std::int64_t kTokensMax = 9'000'000'000;  // a bucket counts in 1e-9 tokens
+inline constexpr std::int64_t kNodesMax = kGpusMax;
+inline constexpr std::int64_t kCpuMax = std::int64_t{1} << 40;  // thousandths of a core
+inline constexpr std::int64_t kTokensMax = 9'000'000'000;       // a bucket counts in 1e-9 tokens
 inline constexpr std::int64_t kDailyTokensMax = 1'000'000'000'000'000;
 inline constexpr std::int64_t kWeightMin = 10;
 inline constexpr std::int64_t kWeightMax = 1'000'000;
@@ -34,6 +36,7 @@ const char* flaw_in(const PolicySpec& spec);
 const char* flaw_in(const TenantSpec& spec);
 const char* flaw_in(const QueueSpec& spec);
 const char* flaw_in(const ModelSpec& spec);
+const char* flaw_in(const NodeSpec& spec);
 const char* flaw_in(const GpuSpec& spec);
 const char* flaw_in(const TaskSpec& spec);
 

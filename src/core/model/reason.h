@@ -28,6 +28,13 @@ namespace berth::core {
   X(gpus_over_cluster, true, "GPUs", "", "more GPUs than the cluster has")                        \
   X(gpus_over_max, true, "milli-GPUs", "", "more GPUs than the tenant or queue may ever use")     \
   X(gang_with_model, true, "GPUs", "queue", "a queue with a model runs on one GPU per batch")     \
+  X(shape_with_model, true, "", "queue",                                                          \
+    "a queue with a model takes no CPUs, memory, GPU kinds, levels or MIG profiles")              \
+  X(gpu_kind_absent, true, "", "", "no GPU is of a kind that the task allows")                    \
+  X(gpus_over_node, true, "GPUs", "", "more GPUs than any node has of that kind and size")        \
+  X(cpu_over_node, true, "milli-CPUs", "", "more CPUs than any such node has")                    \
+  X(memory_over_node, true, "MiB", "", "more memory than any such node has")                      \
+  X(shape_over_node, true, "", "", "no node has enough of everything it asks for")                \
   X(dependency_unknown, true, "", "task", "depends on a task that is not known")                  \
   X(dependency_failed, true, "", "task", "depends on a task that did not complete")               \
   X(dependency_cycle, true, "", "task", "the dependencies form a cycle")                          \
@@ -55,6 +62,10 @@ namespace berth::core {
   X(vram_short, false, "MiB", "gpu", "no GPU has enough free VRAM")                               \
   X(compute_short, false, "milli-GPUs", "gpu", "no GPU has enough free compute")                  \
   X(gpus_short, false, "GPUs", "", "not enough free GPUs at once")                                \
+  X(node_gpus_short, false, "GPUs", "", "no node has enough free GPUs at once")                   \
+  X(cpu_short, false, "milli-CPUs", "", "no node with enough free GPUs has enough free CPUs")     \
+  X(memory_short, false, "MiB", "", "no node with enough free GPUs has enough free memory")       \
+  X(node_short, false, "", "", "no node has enough of everything at once")                        \
   X(model_loading, false, "", "gpu", "the model is being loaded")                                 \
   X(model_busy, false, "MiB", "gpu", "every GPU that holds the model is in use")                  \
   X(model_not_loaded, false, "MiB", "gpu", "no GPU has room to load the model")                   \

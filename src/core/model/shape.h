@@ -36,6 +36,12 @@ struct Shape {
   auto operator<=>(const Shape&) const = default;
 };
 
+// Whether it asks for nothing but a number of GPUs, a share and VRAM on each.
+constexpr bool is_plain(const Shape& shape) {
+  return shape == Shape{.gpus = shape.gpus, .share = shape.share, .vram = shape.vram} &&
+         shape.gpus > 0;
+}
+
 constexpr bool allows(KindMask kinds, KindId kind) {
   return kinds == 0 || (kinds >> kind.value & 1) != 0;
 }

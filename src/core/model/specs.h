@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "core/model/shape.h"
 
 namespace berth::core {
 
@@ -53,17 +54,28 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
+struct NodeSpec {
+  RackId rack{0};
+  Milli cpu{0};  // thousandths of a core
+  Mib memory{0};
+
+  bool operator==(const NodeSpec&) const = default;
+};
+
 struct GpuSpec {
   NodeId node{0};
   KindId kind{0};
   Mib vram{0};
   Milli speed{1000};  // 2000: batches take half as long; also the rate at which use is charged
+  IslandId island;    // none: NVLink joins it to no other
+  std::uint8_t socket = 0;
+  std::uint8_t pcie_switch = 0;  // numbered within the node
 
   bool operator==(const GpuSpec&) const = default;
 };
 
 enum class Order : std::uint8_t { fair, fifo, round_robin, cost_aware, sticky };
-enum class Packing : std::uint8_t { best_fit, first_fit, spread };
+enum class Packing : std::uint8_t { best_fit, first_fit, spread, frag };
 
 struct PolicySpec {
   Order order = Order::fair;
@@ -117,9 +129,17 @@ struct TaskSpec {
   QueueId queue;
   std::uint8_t tier = 0;  // 0..3, 0 first
   std::int16_t priority = 0;
+  // What it asks of the hardware; see shape.h.
   std::uint16_t gpus = 1;
+  std::uint16_t groups = 1;
+  Level within = Level::cluster;
+  bool required = false;
+  std::uint8_t profile = 0;
   Milli share{1000};  // of each GPU; 1000 = exclusive
   Mib vram{0};        // on each GPU; 0: the model's vram_per_task
+  Milli cpu{0};
+  Mib memory{0};
+  KindMask kinds = 0;
   Duration expected_run{0};
   Duration tolerated_wait = Duration::forever();
   Time not_before{0};
@@ -132,5 +152,19 @@ struct TaskSpec {
 
   bool operator==(const TaskSpec&) const = default;
 };
+
+// What the task asks for, with its VRAM as the caller has resolved it.
+constexpr Shape shape_of(const TaskSpec& spec, Mib vram) {
+  return {.gpus = spec.gpus,
+          .groups = spec.groups,
+          .within = spec.within,
+          .required = spec.required,
+          .profile = spec.profile,
+          .share = static_cast<std::uint16_t>(spec.share.value),
+          .vram = static_cast<std::uint32_t>(vram.value),
+          .cpu = spec.cpu,
+          .memory = spec.memory,
+          .kinds = spec.kinds};
+}
 
 }  // namespace berth::core

@@ -106,20 +106,27 @@ bool hot_in_its_tier(const OrderKey& hot, const OrderKey& cold, std::int64_t) {
 
 constexpr OrderRule kFair{.flow_key = fair_flow_key,
                           .queue_key = leaders_key,
+                          .placed_key = leaders_key,
                           .hot_first = fair_hot_first,
                           .value_is_v = true};
-constexpr OrderRule kFifo{.flow_key = fifo_flow_key, .queue_key = leaders_key, .hot_first = by_key};
+constexpr OrderRule kFifo{.flow_key = fifo_flow_key,
+                          .queue_key = leaders_key,
+                          .placed_key = leaders_key,
+                          .hot_first = by_key};
 constexpr OrderRule kRoundRobin{.flow_key = fifo_flow_key,
                                 .queue_key = round_robin_queue_key,
+                                .placed_key = round_robin_queue_key,
                                 .hot_first = by_key,
                                 .key_follows_queue = true};
 constexpr OrderRule kCostAware{.flow_key = cost_aware_flow_key,
                                .queue_key = leaders_key,
+                               .placed_key = leaders_key,
                                .hot_first = by_key,
                                .lanes_by_cost = true,
                                .key_follows_usage = true};
 constexpr OrderRule kSticky{.flow_key = fifo_flow_key,
                             .queue_key = sticky_queue_key,
+                            .placed_key = leaders_key,
                             .hot_first = hot_in_its_tier,
                             .key_follows_queue = true};
 

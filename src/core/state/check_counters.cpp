@@ -55,7 +55,8 @@ void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
   }
   findings.same(lease.live, live, "live tasks of lease ", lease.id);
   findings.same(lease.parts, parts, "parts of lease ", lease.id);
-  findings.must(!lease.gpus.empty(), "lease ", lease.id, " has no GPU");
+  findings.must(lease.gpus.empty() == static_cast<bool>(lease.node), "lease ", lease.id,
+                " has no GPU and no node, or both");
   findings.must(lease.id.value < state.next_lease, "lease ", lease.id, " is above the next, ",
                 state.next_lease);
   findings.must(lease.charged.ns >= 0 && lease.rate >= 1, "lease ", lease.id, " is charged ",
@@ -192,7 +193,7 @@ void check_counters(const State& state, const Derived& derived, Findings& findin
     TenantSums& tenant = tenants[row.tenant];
     ++tenant.live;
     const bool is_pending = row.state == TaskState::pending;
-    if (row.gpus > 1) ++queues[row.queue].gangs;
+    if (row.gpus > 1 || row.shape != kNoSlot) ++queues[row.queue].gangs;
     if (is_pending || row.state == TaskState::waiting) ++tenant.queued;
     if (!is_pending) continue;
     ++tenant.pending;

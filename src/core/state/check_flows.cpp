@@ -87,11 +87,25 @@ void check_lanes(const State& state, std::uint32_t flow_id, SeenSlots& seen, Fin
   }
 }
 
+void check_placed_flow(const State& state, std::uint32_t id, const DerivedFlow& derived,
+                       Findings& findings) {
+  const Flow& flow = state.flows.flow(id);
+  const IndexedHeap<OrderKey>& heap = state.placed.shapes[flow.shape].flows;
+  const std::uint32_t at = state.flow_positions.get(id);
+  const bool in_heap = at < heap.size() && heap.entries()[at].handle == id;
+  findings.same(in_heap, derived.startable, "whether flow ", id, " competes in its shape");
+  if (!in_heap || !derived.startable) return;
+  const OrderKey exact = state.rule->placed_key(state, state.queue(flow.queue), derived.key);
+  findings.must(heap.entries()[at].key <= exact, "the stored key ", heap.entries()[at].key,
+                " of flow ", id, " is above the exact one ", exact);
+}
+
 void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived,
                 Findings& findings) {
   const Flow& flow = state.flows.flow(id);
   const Queue& queue = state.queue(flow.queue);
-  findings.same(state.flows.find(flow.tier, flow.tenant, flow.queue), id, "index of flow ", id);
+  findings.same(state.flows.find(flow.tier, flow.tenant, flow.queue, flow.shape), id,
+                "index of flow ", id);
   findings.same(flow.live, derived.live, "live tasks of flow ", id);
   findings.same(flow.head.slot, derived.head.slot, "slot of the head of flow ", id);
   if (derived.head.slot != kNoSlot) {
@@ -115,6 +129,8 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
                   id, " has crossed tiers");
   }
 
+  findings.same(flow.competes, derived.startable, "whether flow ", id, " says that it competes");
+  if (flow.shape != kNoSlot) return check_placed_flow(state, id, derived, findings);
   const std::uint32_t at = state.flow_positions.get(id);
   const bool in_heap = at < queue.flows.size() && queue.flows.entries()[at].handle == id;
   findings.same(in_heap, derived.startable, "whether flow ", id, " competes in queue ", flow.queue);
@@ -126,7 +142,6 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
                   " is above the exact one ", derived.key);
   }
 
-  findings.same(flow.competes, derived.startable, "whether flow ", id, " says that it competes");
   if (flow.competes) {
     findings.same(flow.isolated, state.tenant(flow.tenant).spec.isolated, "isolation of flow ", id);
   }
@@ -161,6 +176,7 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
     }
     if (!flows[id].startable) continue;
     ++tenants[flow.tenant.value][flow.tier];
+    if (flow.shape != kNoSlot) continue;
     queues[flow.queue.value].all += flows[id].live;
     if (tenant.spec.isolated) queues[flow.queue.value].isolated += flows[id].live;
     const ModelId model = state.queue(flow.queue).spec.model;
@@ -249,6 +265,10 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
     const std::int64_t use = tenant.in_use.value + derived.head.share * derived.head.gpus;
     derived.startable = !tenant.paused && !state.queue(flow.queue).paused &&
                         (!tenant.spec.max_gpus || use <= tenant.spec.max_gpus->value);
+    const Queue& queue = state.queue(flow.queue);
+    if (flow.shape == kNoSlot || !queue.spec.max_gpus) continue;
+    const std::int64_t queue_use = queue.in_use.value + derived.head.share * derived.head.gpus;
+    derived.startable = derived.startable && queue_use <= queue.spec.max_gpus->value;
   }
   return flows;
 }
@@ -262,8 +282,8 @@ void check_flows(const State& state, const Derived& derived, Findings& findings)
   for (const std::uint32_t slot : derived.live) {
     const TaskRow& row = state.tasks.row(slot);
     if (row.state != TaskState::pending) continue;
-    findings.same(state.flows.find(row.tier, row.tenant, row.queue), row.flow, "flow of task ",
-                  row.no);
+    findings.same(state.flows.find(row.tier, row.tenant, row.queue, row.shape), row.flow,
+                  "flow of task ", row.no);
     findings.must(seen[slot] == 1, "task ", row.no, " is pending and stands in ", seen[slot],
                   " lanes");
   }

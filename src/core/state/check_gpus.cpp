@@ -121,6 +121,49 @@ void check_index(const FitIndex& index, const Entries& derived, std::string_view
   }
 }
 
+// What a lease takes of each node.
+struct NodeUse {
+  std::vector<GpuId> gpus;
+  std::vector<std::uint32_t> leases;
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+};
+
+void check_nodes(const State& state, Findings& findings) {
+  std::vector<NodeUse> derived(state.nodes.size());
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
+    derived[state.gpus[i].spec.node.value].gpus.push_back(GpuId{i});
+  for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+    const Lease& lease = state.leases[slot];
+    if (!lease.id) continue;
+    std::map<NodeId, std::int64_t> carried;
+    for (const GpuId gpu : lease.gpus)
+      ++carried[state.gpu(gpu).spec.node];
+    if (lease.node) {
+      derived[lease.node.value].leases.push_back(slot);
+      carried[lease.node] = 1;
+    }
+    for (const auto& [node, count] : carried) {
+      const std::int64_t all = std::max<std::int64_t>(1, lease.asked);
+      derived[node.value].cpu += (lease.cpu.value * count + all - 1) / all;
+      derived[node.value].memory += (lease.memory.value * count + all - 1) / all;
+    }
+  }
+  for (std::uint32_t i = 0; i < state.nodes.size(); ++i) {
+    const Node& node = state.nodes[i];
+    std::vector<std::uint32_t> leases = node.leases;
+    std::sort(leases.begin(), leases.end());
+    findings.must(node.gpus == derived[i].gpus, "node ", i, " lists ", node.gpus.size(),
+                  " GPUs, derived ", derived[i].gpus.size(), ", or others");
+    findings.must(leases == derived[i].leases, "node ", i, " lists ", leases.size(),
+                  " leases without a GPU, derived ", derived[i].leases.size(), ", or others");
+    findings.same(node.cpu_used.value, derived[i].cpu, "CPUs in use on node ", i);
+    findings.same(node.memory_used.value, derived[i].memory, "memory in use on node ", i);
+    findings.must(node.up || leases.empty(), "node ", i, " is lost and runs ", leases.size(),
+                  " leases");
+  }
+}
+
 }  // namespace
 
 void check_gpus(const State& state, Findings& findings) {
@@ -157,11 +200,7 @@ void check_gpus(const State& state, Findings& findings) {
       if (!residence.loading) by_model[residence.model][GpuId{i}] = free;
     }
   }
-  std::map<NodeId, std::vector<GpuId>> nodes;
-  for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
-    nodes[state.gpus[i].spec.node].push_back(GpuId{i});
-  findings.must(state.nodes == nodes, "the nodes list ", state.nodes.size(), ", derived ",
-                nodes.size(), ", or other GPUs");
+  check_nodes(state, findings);
   findings.same(state.accepting.size(), accepting, "GPUs that accept work");
   findings.same(state.holdable.size(), holdable, "GPUs that may be held");
   findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");

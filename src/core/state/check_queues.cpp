@@ -26,7 +26,7 @@ bool batch_is_full(const State& state, QueueId id, const DerivedQueue& derived,
   std::uint32_t fellows = 0;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Flow& flow = state.flows.flow(i);
-    if (flow.queue != id || !flows[i].startable) continue;
+    if (flow.queue != id || !flows[i].startable || flow.shape != kNoSlot) continue;
     const bool shares =
         !state.tenant(leader).spec.isolated && !state.tenant(flow.tenant).spec.isolated;
     if (flow.tenant == leader || shares) fellows += flows[i].live;
@@ -38,7 +38,8 @@ DerivedQueue derive_queue(const State& state, QueueId id, const std::vector<Deri
   const Queue& queue = state.queue(id);
   DerivedQueue derived;
   for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
-    if (state.flows.flow(flow).queue != id || !flows[flow].startable) continue;
+    const bool is_placed = state.flows.flow(flow).shape != kNoSlot;
+    if (state.flows.flow(flow).queue != id || !flows[flow].startable || is_placed) continue;
     derived.oldest = std::min(derived.oldest, flows[flow].oldest);
     if (derived.leader != UINT32_MAX && derived.leader_key < flows[flow].key) continue;
     derived.leader = flow;

@@ -266,12 +266,12 @@ MUTATION(StaleBench, s.queue(kPlain).bench = Bench::none)
 MUTATION(BenchNeed, s.queue(kPlain).bench_need += 1)
 MUTATION(BenchEntryLost, {
   const Queue& queue = s.queue(kPlain);
-  s.shapes[queue.bench_shape].erase(s.bench_positions, kPlain, queue.bench_need);
+  s.shapes[queue.bench_shape].erase(s.bench_positions, kPlain.value, queue.bench_need);
 })
 MUTATION(BenchKey, {
   const Queue& queue = s.queue(kPlain);
-  s.shapes[queue.bench_shape].erase(s.bench_positions, kPlain, queue.bench_need);
-  s.shapes[queue.bench_shape].insert(s.bench_positions, kPlain, queue.bench_need, {});
+  s.shapes[queue.bench_shape].erase(s.bench_positions, kPlain.value, queue.bench_need);
+  s.shapes[queue.bench_shape].insert(s.bench_positions, kPlain.value, queue.bench_need, {});
 })
 MUTATION(TurnLost, s.turn.erase(s.turn_positions, s.turn.top().handle))
 MUTATION(CopyWithoutTimer, {
@@ -335,7 +335,10 @@ MUTATION(GroupLost, s.groups.clear())
 MUTATION(GroupLink, s.tasks.extra_of(s.groups.at(GroupId{3}).first).group_next = kNoSlot)
 MUTATION(GroupLast, s.groups.at(GroupId{3}).last = s.groups.at(GroupId{3}).first)
 MUTATION(CancellingNothing, s.cancelling[GroupId{99}] = TaskNo{1})
-MUTATION(NodeGpus, s.nodes.clear())
+MUTATION(NodeGpus, s.nodes[0].gpus.clear())
+MUTATION(NodeCpu, s.nodes[0].cpu_used = Milli{1})
+MUTATION(NodeMemory, s.nodes[0].memory_used = Mib{1})
+MUTATION(NodeLeases, s.nodes[0].leases.push_back(0))
 MUTATION(RipeButPending, s.ripe[s.tasks.row(find_task(TaskState::pending)).no])
 MUTATION(RipeButDependent, {
   for (std::uint32_t slot = 0; slot < s.tasks.slots(); ++slot) {

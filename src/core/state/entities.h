@@ -42,6 +42,7 @@ struct Tenant {
   std::uint32_t pending = 0;
   std::array<std::uint32_t, kTiers> competing{};  // by tier: flows that compete in their queues
   std::uint32_t first_led = UINT32_MAX;           // list of queues whose best flow is this tenant's
+  std::uint32_t first_led_shape = UINT32_MAX;     // the same of shapes
   bool paused = false;
   TenantSpec spec;
   // Admission.
@@ -86,7 +87,7 @@ struct Queue {
   ModelId next_model;  // given while gangs were live; it is the queue's when they have ended
   bool paused = false;
   bool draining = false;
-  std::uint32_t gangs = 0;  // live tasks that need several GPUs
+  std::uint32_t gangs = 0;  // live tasks that need several GPUs, or are placed
   std::uint32_t pending = 0;
   // Of these, the tasks of flows that compete: their tenant is not paused nor at its maximum. What
   // counts for filling batches and for keeping models. The isolated part belongs to tenants that
@@ -117,6 +118,7 @@ struct Queue {
   std::uint64_t batches = 0;
   // Index. The flow heaps hold lower bounds below the top; the top is exact.
   std::vector<std::uint32_t> members;  // every flow it has had
+  std::uint32_t placed_flows = 0;      // of these, those of placed work
   IndexedHeap<OrderKey> flows;
   IndexedHeap<Oldest> oldest;
   std::uint32_t leader_flow = UINT32_MAX;  // best flow; none: nothing may start
@@ -193,6 +195,17 @@ struct Gpu {
   FitIndex::Entry reclaim_entry;
 };
 
+// What the GPUs of one box share.
+struct Node {
+  NodeSpec spec;
+  bool up = true;           // false: lost as a whole
+  std::vector<GpuId> gpus;  // ascending
+  Milli cpu_used;
+  Mib memory_used;
+  std::vector<std::uint32_t> leases;  // slots of those that run here without a GPU
+  bool dirty = false;                 // its cells are to be looked at again
+};
+
 struct LeaseTask {
   TaskNo task;
   std::uint32_t slot = UINT32_MAX;
@@ -210,6 +223,11 @@ struct Lease {
   Milli share;
   Mib vram;
   std::vector<GpuId> gpus;
+  NodeId node;              // where it runs without a GPU; else none
+  std::uint16_t asked = 0;  // GPUs it started with; some may have been lost since
+  // Of the whole lease; each node gives its part (node_part).
+  Milli cpu;
+  Mib memory;
   std::vector<LeaseTask> tasks;
   std::uint32_t live = 0;
   bool running = false;

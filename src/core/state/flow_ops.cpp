@@ -67,13 +67,16 @@ std::uint64_t use_key(const Head& head, std::uint32_t flow) {
 
 // Whether its tenant may start the flow's head, and anyone anything in its queue.
 bool may_start(const State& state, const Flow& flow) {
-  return flow.head.slot != kNoSlot && !state.queue(flow.queue).paused &&
-         tenant_allows(state, flow.tenant, Milli{flow.head.share * flow.head.gpus});
+  if (flow.head.slot == kNoSlot || state.queue(flow.queue).paused) return false;
+  const Milli use{flow.head.share * flow.head.gpus};
+  const bool is_placed = flow.shape != kNoSlot;
+  return tenant_allows(state, flow.tenant, use) &&
+         (!is_placed || queue_allows(state.queue(flow.queue), use));
 }
 
 // What the flow adds to the counts of startable tasks, taken out or put in as it now says.
 void count_startable(State& state, const Flow& flow, std::uint32_t change) {
-  if (!flow.competes) return;
+  if (!flow.competes || flow.shape != kNoSlot) return;  // placed work fills no batches
   Queue& queue = state.queue(flow.queue);
   queue.startable += change;
   if (flow.isolated) queue.startable_isolated += change;
@@ -111,6 +114,7 @@ void wake(State& state, const Flow& flow) {
   if (level <= tenant.v_us) return;
   tenant.v_us = level;
   refresh_led(state, flow.tenant);  // it may compete in other tiers
+  refresh_led_shapes(state, flow.tenant);
 }
 
 // Where the flow stands, given its head: in the competition or out of it.
@@ -123,6 +127,7 @@ void seat(State& state, std::uint32_t id, Time oldest) {
   flow.competes = competes;
   flow.isolated = state.tenant(flow.tenant).spec.isolated;
   count_startable(state, flow, flow.live);
+  if (flow.shape != kNoSlot) return seat_placed(state, id, competes);
   if (competes) {
     queue.oldest.put(state.oldest_positions, id, {oldest.ns, id});
     queue.flows.put(state.flow_positions, id, state.rule->flow_key(state, flow, flow.head));
@@ -139,9 +144,8 @@ void watch_tier(State& state, std::uint32_t id) {
   const bool has_head = flow.head.slot != kNoSlot;
   const Time crosses = has_head ? flow.head.eligible + state.policy.tier_patience : Time::never();
   flow.crossed = has_head && crosses <= state.now;
-  const std::uint64_t order = static_cast<std::uint64_t>(flow.queue.value) << 34 |
-                              static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
-  state.timers.set(TimerKind::tier, id, order, flow.crossed ? Time::never() : crosses);
+  state.timers.set(TimerKind::tier, id, tier_timer_id(flow),
+                   flow.crossed ? Time::never() : crosses);
 }
 
 // Finds the head anew; returns the eligible instant of the oldest task.
@@ -159,6 +163,14 @@ Time update_head(State& state, std::uint32_t id) {
 }
 
 }  // namespace
+
+std::uint64_t tier_timer_id(const Flow& flow) {
+  constexpr std::uint64_t kPlaced = std::uint64_t{1} << 63;
+  if (flow.shape != kNoSlot)
+    return flow.head.slot == kNoSlot ? kPlaced : kPlaced | flow.head.no.value;
+  return static_cast<std::uint64_t>(flow.queue.value) << 34 |
+         static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
+}
 
 std::int64_t head_key(const State& state, const Head& head) {
   return saturating_add(head.eligible.ns, -head.priority * state.policy.age_step.ns);
@@ -178,8 +190,12 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   TaskRow& row = state.tasks.row(slot);
   ASSERT(row.state == TaskState::pending);
   if (row.flow == kNoSlot) {
-    row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue);
+    row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue, row.shape);
     if (state.flows.flow(row.flow).lanes.empty()) {
+      if (row.shape != kNoSlot) {
+        state.shape_table.take(shape_of(state, row));
+        ++state.queue(row.queue).placed_flows;
+      }
       state.tenant(row.tenant).flows.push_back(row.flow);
       state.queue(row.queue).members.push_back(row.flow);
     }
@@ -214,11 +230,13 @@ void enter_flow(State& state, std::uint32_t slot) {
   // Behind others in the only lane it changes no head; otherwise the flow competes anew.
   if (put_in_flow(state, slot)) {
     refresh_flow(state, row.flow);
+    if (row.shape != kNoSlot) return;
     const Flow& flow = state.flows.flow(row.flow);
     const OrderKey key = state.rule->flow_key(state, flow, flow.head);
     const bool leads = state.rule->queue_key(state, queue, key) < queue.key;
     if (!queue.blocked || leads) return refresh_queue(state, row.queue);
   }
+  if (row.shape != kNoSlot) return;
   const bool was_left_alone = queue.blocked && readiness_follows_leader(queue);
   if (queue.startable >= queue.wake_at || state.rule->key_follows_queue || was_left_alone) {
     refresh_queue(state, row.queue);
@@ -330,6 +348,7 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
     return refresh_tenant(state, id);
   }
   refresh_led(state, id);
+  refresh_led_shapes(state, id);
 }
 
 void refund(State& state, TenantId id, std::int64_t amount_us) {

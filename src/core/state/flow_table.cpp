@@ -14,19 +14,29 @@ std::uint64_t index_key(std::uint8_t tier, TenantId tenant, QueueId queue) {
 
 }  // namespace
 
-std::uint32_t FlowTable::find(std::uint8_t tier, TenantId tenant, QueueId queue) const {
-  return index_.find(index_key(tier, tenant, queue));
+std::uint32_t FlowTable::find(std::uint8_t tier, TenantId tenant, QueueId queue,
+                              std::uint32_t shape) const {
+  const std::uint64_t key = index_key(tier, tenant, queue);
+  if (shape == kNoSlot) return index_.find(key);
+  const auto known = placed_.find({key, shape});
+  return known == placed_.end() ? kNoSlot : known->second;
 }
 
-std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue) {
+std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue,
+                                        std::uint32_t shape) {
+  if (const std::uint32_t known = find(tier, tenant, queue, shape); known != kNoSlot) return known;
   const std::uint64_t key = index_key(tier, tenant, queue);
-  if (const std::uint32_t known = index_.find(key); known != FlatMap64::kAbsent) return known;
   Flow fresh;
+  fresh.shape = shape;
   fresh.tenant = tenant;
   fresh.queue = queue;
   fresh.tier = tier;
   const auto id = static_cast<std::uint32_t>(flows_.push_back(std::move(fresh)));
-  index_.insert(key, id);
+  if (shape == kNoSlot) {
+    index_.insert(key, id);
+  } else {
+    placed_.emplace(std::pair{key, shape}, id);
+  }
   return id;
 }
 

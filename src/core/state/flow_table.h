@@ -1,4 +1,5 @@
-// Flows: (tier, tenant, queue), the unit that competes for service, and the FIFOs inside it.
+// Flows: (tier, tenant, queue), the unit that competes for service, and the FIFOs inside it. Placed
+// work has a flow of its own for each shape, so that what fits nowhere keeps nobody waiting.
 //
 // A flow keeps its pending tasks in lanes. Inside a lane the order of arrival is the order of
 // service, so only lane heads compete; a lane is one priority (and, for orders that weigh the cost
@@ -8,8 +9,10 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/chunk_fifo.h"
@@ -64,9 +67,10 @@ struct Flow {
   TenantId tenant;
   QueueId queue;
   std::uint8_t tier = 0;
-  bool crossed = false;   // its head waited past tier_patience: competes in tier 0
-  bool competes = false;  // its tenant may start its head: it stands in the queue's heap
-  bool isolated = false;  // counted so while it competes
+  std::uint32_t shape = kNoSlot;  // of placed work: its number in the shape table
+  bool crossed = false;           // its head waited past tier_patience: competes in tier 0
+  bool competes = false;          // its tenant may start its head: it stands in the queue's heap
+  bool isolated = false;          // counted so while it competes
   std::uint32_t live = 0;
   Head head;                // brought up to date by refresh_flow
   std::vector<Lane> lanes;  // by priority descending, then cost class
@@ -75,9 +79,11 @@ struct Flow {
 class FlowTable {
  public:
   // The flow's number; made on first use, never removed.
-  std::uint32_t find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue);
+  std::uint32_t find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue,
+                               std::uint32_t shape = kNoSlot);
   // kNoSlot: does not exist.
-  std::uint32_t find(std::uint8_t tier, TenantId tenant, QueueId queue) const;
+  std::uint32_t find(std::uint8_t tier, TenantId tenant, QueueId queue,
+                     std::uint32_t shape = kNoSlot) const;
 
   Flow& flow(std::uint32_t id) { return flows_[id]; }
   const Flow& flow(std::uint32_t id) const { return flows_[id]; }
@@ -92,6 +98,7 @@ class FlowTable {
  private:
   PagedVector<Flow, 256> flows_;
   FlatMap64 index_;  // queue << 34 | tenant << 2 | tier
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> placed_;  // the same, shape
   ChunkPool pool_;
 };
 

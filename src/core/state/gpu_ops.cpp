@@ -75,6 +75,7 @@ bool is_open(const Gpu& gpu) { return gpu.up && !gpu.draining && !gpu.held_for; 
 
 void index_gpu(State& state, GpuId id) {
   Gpu& gpu = state.gpu(id);
+  note_node(state, gpu.spec.node);
   leave_indexes(state, id);
   const bool idle = gpu.leases.empty();
   const bool startable = is_open(gpu) && free_vram(gpu).value >= 0 &&
@@ -166,15 +167,65 @@ void remove_residence(State& state, GpuId id, ModelId model) {
   gpu.adopts = false;
 }
 
+Node& node_for(State& state, NodeId id) {
+  if (!state.has(id)) {
+    state.nodes.resize(id.value + 1);
+    state.placed.cells_stale = true;
+  }
+  return state.node(id);
+}
+
 void join_node(State& state, GpuId id) {
-  auto& gpus = state.nodes[state.gpu(id).spec.node];
+  state.placed.cells_stale = true;
+  auto& gpus = node_for(state, state.gpu(id).spec.node).gpus;
   gpus.insert(std::lower_bound(gpus.begin(), gpus.end(), id), id);
 }
 
 void leave_node(State& state, GpuId id) {
-  const auto node = state.nodes.find(state.gpu(id).spec.node);
-  std::erase(node->second, id);
-  if (node->second.empty()) state.nodes.erase(node);
+  state.placed.cells_stale = true;
+  std::erase(state.node(state.gpu(id).spec.node).gpus, id);
+}
+
+std::int64_t node_part(std::int64_t whole, std::int64_t m, std::int64_t n) {
+  return (whole * m + n - 1) / n;
+}
+
+std::vector<NodeCount> count_by_node(const State& state, const std::vector<GpuId>& gpus,
+                                     NodeId node) {
+  if (node) return {{node, 1}};
+  std::vector<NodeCount> counts;
+  for (const GpuId gpu : gpus) {
+    const NodeId home = state.gpu(gpu).spec.node;
+    if (!counts.empty() && counts.back().node == home) {
+      ++counts.back().gpus;
+    } else {
+      counts.push_back({home, 1});
+    }
+  }
+  std::sort(counts.begin(), counts.end(),
+            [](const NodeCount& a, const NodeCount& b) { return a.node < b.node; });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < counts.size(); ++i) {
+    if (counts[i].node == counts[kept].node) {
+      counts[kept].gpus += counts[i].gpus;
+    } else {
+      counts[++kept] = counts[i];
+    }
+  }
+  if (!counts.empty()) counts.resize(kept + 1);
+  return counts;
+}
+
+void use_nodes(State& state, const Lease& lease, int sign) {
+  if (lease.cpu.value == 0 && lease.memory.value == 0) return;
+  const std::int64_t n = std::max<std::int64_t>(1, lease.asked);
+  for (const NodeCount& part : count_by_node(state, lease.gpus, lease.node)) {
+    Node& node = state.node(part.node);
+    node.cpu_used += Milli{sign * node_part(lease.cpu.value, part.gpus, n)};
+    node.memory_used += Mib{sign * node_part(lease.memory.value, part.gpus, n)};
+    ASSERT(node.cpu_used.value >= 0 && node.memory_used.value >= 0);
+    note_node(state, part.node);
+  }
 }
 
 void set_usable(State& state, GpuId id, Mib usable) {

@@ -34,11 +34,11 @@ TEST(NeedIndex, FindsTheFirstInOrderThatFits) {
   for (int round = 0; round < 20'000; ++round) {
     const auto queue = static_cast<std::uint32_t>(dice.below(60));
     if (const auto it = queues.find(queue); it != queues.end()) {
-      index.erase(positions, QueueId{queue}, it->second.need);
+      index.erase(positions, queue, it->second.need);
       queues.erase(it);
     } else {
       const Waiting waiting{dice.below(40) * 100, {0, dice.below(50), 0, queue}};
-      index.insert(positions, QueueId{queue}, waiting.need, waiting.key);
+      index.insert(positions, queue, waiting.need, waiting.key);
       queues[queue] = waiting;
     }
     const std::int64_t available = dice.below(4'500) - 100;
@@ -59,8 +59,8 @@ TEST(NeedIndex, ForgetsNeedsThatNobodyHasAnyMore) {
   NeedIndex index;
   HeapPositions positions;
   for (std::uint32_t i = 0; i < 10'000; ++i) {
-    index.insert(positions, QueueId{0}, i, {0, 0, 0, i});
-    index.erase(positions, QueueId{0}, i);
+    index.insert(positions, 0, i, {0, 0, 0, i});
+    index.erase(positions, 0, i);
   }
   EXPECT_FALSE(index.best(100'000));
 }

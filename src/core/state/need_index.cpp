@@ -8,14 +8,14 @@
 namespace berth::core {
 
 const NeedIndex::Node& NeedIndex::lesser(const Node& a, const Node& b) {
-  if (!a.queue) return b;
-  if (!b.queue) return a;
+  if (a.handle == kNobody) return b;
+  if (b.handle == kNobody) return a;
   return b.key < a.key ? b : a;
 }
 
 NeedIndex::Node NeedIndex::node_of(std::size_t leaf) const {
   const auto& heap = heaps_[leaf];
-  return heap.empty() ? Node{} : Node{heap.top().key, QueueId{heap.top().handle}};
+  return heap.empty() ? Node{} : Node{heap.top().key, heap.top().handle};
 }
 
 std::size_t NeedIndex::leaf_of(std::int64_t need) const {
@@ -24,19 +24,19 @@ std::size_t NeedIndex::leaf_of(std::int64_t need) const {
   return static_cast<std::size_t>(it - needs_.begin());
 }
 
-void NeedIndex::insert(HeapPositions& positions, QueueId queue, std::int64_t need,
+void NeedIndex::insert(HeapPositions& positions, std::uint32_t handle, std::int64_t need,
                        const OrderKey& key) {
   if (!std::binary_search(needs_.begin(), needs_.end(), need)) add_leaf(need);
   const std::size_t leaf = leaf_of(need);
   if (heaps_[leaf].empty()) ++occupied_;
-  heaps_[leaf].put(positions, queue.value, key);
+  heaps_[leaf].put(positions, handle, key);
   ++size_;
   update(leaf);
 }
 
-void NeedIndex::erase(HeapPositions& positions, QueueId queue, std::int64_t need) {
+void NeedIndex::erase(HeapPositions& positions, std::uint32_t handle, std::int64_t need) {
   const std::size_t leaf = leaf_of(need);
-  heaps_[leaf].erase(positions, queue.value);
+  heaps_[leaf].erase(positions, handle);
   --size_;
   if (heaps_[leaf].empty()) --occupied_;
   update(leaf);
@@ -51,8 +51,8 @@ std::optional<NeedIndex::Best> NeedIndex::best(std::int64_t available) const {
     if (begin % 2 == 1) least = lesser(least, tree_[begin++]);
     if (end % 2 == 1) least = lesser(least, tree_[--end]);
   }
-  if (!least.queue) return std::nullopt;
-  return Best{least.queue, least.key};
+  if (least.handle == kNobody) return std::nullopt;
+  return Best{least.handle, least.key};
 }
 
 void NeedIndex::add_leaf(std::int64_t need) {

@@ -1,8 +1,9 @@
-// NeedIndex: queues by what their head needs; answers "the first in order that needs at most x".
+// NeedIndex: work by what its head needs; answers "the first in order that needs at most x". Its
+// members are queues, or shapes of placed work: numbers to it.
 //
 // Blocked work is thus never visited: a decision asks with what is available and gets the best
 // queue that fits, in O(log n), however many larger ones wait. Leaves are the distinct needs;
-// each holds a heap of queues by key; a segment tree keeps the least key of every range.
+// each holds a heap by key; a segment tree keeps the least key of every range.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +18,19 @@ namespace berth::core {
 
 class NeedIndex {
  public:
-  // REQUIRES: the queue is not in any index that shares `positions`.
-  void insert(HeapPositions& positions, QueueId queue, std::int64_t need, const OrderKey& key);
-  void erase(HeapPositions& positions, QueueId queue, std::int64_t need);
+  // REQUIRES: the member is not in any index that shares `positions`.
+  void insert(HeapPositions& positions, std::uint32_t handle, std::int64_t need,
+              const OrderKey& key);
+  void erase(HeapPositions& positions, std::uint32_t handle, std::int64_t need);
 
   struct Best {
-    QueueId queue;
+    std::uint32_t handle;
     OrderKey key;
   };
-  // The queue of least key among those with need <= available.
+  // The member of least key among those with need <= available.
   std::optional<Best> best(std::int64_t available) const;
   bool empty() const { return size_ == 0; }
-  // Calls visit(need, heap of the queues with that need); for checks.
+  // Calls visit(need, heap of those with that need); for checks.
   template <class Visit>
   void visit(Visit visit) const {
     for (std::size_t leaf = 0; leaf < needs_.size(); ++leaf)
@@ -36,9 +38,11 @@ class NeedIndex {
   }
 
  private:
+  static constexpr std::uint32_t kNobody = UINT32_MAX;  // no member in this range
+
   struct Node {
     OrderKey key;
-    QueueId queue;  // none: no queue in this range
+    std::uint32_t handle = kNobody;
   };
 
   std::size_t leaf_of(std::int64_t need) const;
@@ -53,8 +57,8 @@ class NeedIndex {
   std::vector<IndexedHeap<OrderKey>> heaps_;  // by leaf
   std::vector<Node> tree_;                    // 1-based; leaves from width_
   std::size_t width_ = 0;                     // power of two
-  std::size_t size_ = 0;                      // queues
-  std::size_t occupied_ = 0;                  // leaves with a queue
+  std::size_t size_ = 0;                      // members
+  std::size_t occupied_ = 0;                  // leaves with a member
 };
 
 }  // namespace berth::core

@@ -20,6 +20,8 @@ struct OrderRule {
   OrderKey (*flow_key)(const State& state, const Flow& flow, const Head& head);
   // The key of a queue, given that of its best flow.
   OrderKey (*queue_key)(const State& state, const Queue& queue, const OrderKey& leader);
+  // The key of a flow of placed work among all that competes, given its own.
+  OrderKey (*placed_key)(const State& state, const Queue& queue, const OrderKey& flow);
   // Whether ready work that can start goes before due work that needs its model loaded first.
   // `load_us`: what the load would be charged, in the unit of the tenants' counter.
   bool (*hot_first)(const OrderKey& hot, const OrderKey& cold, std::int64_t load_us);

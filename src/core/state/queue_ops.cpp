@@ -74,11 +74,6 @@ bool batch_is_due(State& state, QueueId id) {
   return false;
 }
 
-bool queue_below_max(const Queue& queue, const Head& head) {
-  return !queue.spec.max_gpus ||
-         queue.in_use.value + head.share * head.gpus <= queue.spec.max_gpus->value;
-}
-
 // How many tasks must be startable for another copy of the model to pay: the backlog then outlasts
 // two loads on the copies there are. Copies where nothing may start do not count.
 std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
@@ -91,15 +86,15 @@ std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
   return static_cast<std::uint32_t>(std::min<Wide>(tasks, UINT32_MAX));
 }
 
-struct Place {
+struct Seat {
   Bench bench = Bench::none;
   ShapeClass shape;
   std::int64_t need = 0;
-  bool operator==(const Place&) const = default;
+  bool operator==(const Seat&) const = default;
 };
 
 // Also says from how many startable tasks on the answer may be another.
-Place place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
+Seat place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
   wake_at = UINT32_MAX;
   if (!queue.ready) {
     wake_at = queue.spec.max_batch_size;
@@ -130,16 +125,16 @@ void leave_bench(State& state, QueueId id) {
       state.hot.erase(state.bench_positions, id.value);
       break;
     case Bench::shape:
-      state.shapes[queue.bench_shape].erase(state.bench_positions, id, queue.bench_need);
+      state.shapes[queue.bench_shape].erase(state.bench_positions, id.value, queue.bench_need);
       break;
     case Bench::cold:
-      state.cold[queue.bench_shape].erase(state.bench_positions, id, queue.bench_need);
+      state.cold[queue.bench_shape].erase(state.bench_positions, id.value, queue.bench_need);
       break;
   }
   queue.bench = Bench::none;
 }
 
-void take_bench(State& state, QueueId id, const Place& place) {
+void take_bench(State& state, QueueId id, const Seat& place) {
   Queue& queue = state.queue(id);
   queue.bench = place.bench;
   queue.bench_shape = place.shape;
@@ -151,10 +146,10 @@ void take_bench(State& state, QueueId id, const Place& place) {
       state.hot.put(state.bench_positions, id.value, queue.key);
       break;
     case Bench::shape:
-      state.shapes[place.shape].insert(state.bench_positions, id, place.need, queue.key);
+      state.shapes[place.shape].insert(state.bench_positions, id.value, place.need, queue.key);
       break;
     case Bench::cold:
-      state.cold[place.shape].insert(state.bench_positions, id, place.need, queue.key);
+      state.cold[place.shape].insert(state.bench_positions, id.value, place.need, queue.key);
       break;
   }
 }
@@ -170,7 +165,24 @@ void watch_copies(State& state, QueueId id) {
   state.timers.set(TimerKind::copy, id.value, id.value, queue.copy_at);
 }
 
+Milli use_of(const Head& head) { return Milli{head.share * head.gpus}; }
+
+// What the queue uses is part of whether its placed work may start, or of where it stands.
+void refresh_placed(State& state, const Queue& queue) {
+  const bool matters =
+      queue.spec.max_gpus || queue.spec.min_gpus.value > 0 || state.rule->key_follows_queue;
+  if (queue.placed_flows == 0 || !matters) return;
+  for (const std::uint32_t flow : queue.members) {
+    const bool is_placed = state.flows.flow(flow).shape != kNoSlot;
+    if (is_placed && state.flows.flow(flow).live > 0) refresh_flow(state, flow);
+  }
+}
+
 }  // namespace
+
+bool queue_allows(const Queue& queue, Milli use) {
+  return !queue.spec.max_gpus || queue.in_use + use <= *queue.spec.max_gpus;
+}
 
 std::uint32_t fellows_of_leader(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
@@ -271,9 +283,8 @@ void wake_declined(State& state) {
   }
 }
 
-void note_passed_over(State& state, QueueId served) {
-  const OrderKey key = state.queue(served).key;
-  state.turn.erase(state.turn_positions, served.value);
+void note_passed_over(State& state, const OrderKey& key, QueueId served) {
+  if (served) state.turn.erase(state.turn_positions, served.value);
   while (!state.turn.empty() && state.turn.top().key < key) {
     const QueueId passed{state.turn.top().handle};
     Queue& queue = state.queue(passed);
@@ -297,7 +308,7 @@ void refresh_queue(State& state, QueueId id) {
   OrderKey leader_key;
   settle_leader(state, id, leader_key);
   const bool may_start = queue.leader_slot != kNoSlot && !queue.paused &&
-                         queue_below_max(queue, state.flows.flow(queue.leader_flow).head);
+                         queue_allows(queue, use_of(state.flows.flow(queue.leader_flow).head));
   const OrderKey old_key = queue.key;
   queue.ready = may_start && batch_is_due(state, id);
   if (!may_start) state.timers.clear(TimerKind::fill, id.value);
@@ -311,8 +322,8 @@ void refresh_queue(State& state, QueueId id) {
     state.declined.erase(id);
   }
 
-  const Place place = place_for(state, queue, queue.wake_at);
-  const bool moved = place != Place{queue.bench, queue.bench_shape, queue.bench_need};
+  const Seat place = place_for(state, queue, queue.wake_at);
+  const bool moved = place != Seat{queue.bench, queue.bench_shape, queue.bench_need};
   if (moved || (queue.ready && queue.key != old_key)) {
     leave_bench(state, id);
     take_bench(state, id, place);
@@ -327,6 +338,7 @@ void refresh_queue(State& state, QueueId id) {
   } else {
     state.turn.erase(state.turn_positions, id.value);
   }
+  refresh_placed(state, queue);
 }
 
 void refresh_queue_key(State& state, QueueId id) {
@@ -342,7 +354,7 @@ void refresh_queue_key(State& state, QueueId id) {
   if (queue.bench == Bench::hot) {
     state.hot.put(state.bench_positions, id.value, queue.key);
   } else if (queue.bench != Bench::none) {
-    const Place place{queue.bench, queue.bench_shape, queue.bench_need};
+    const Seat place{queue.bench, queue.bench_shape, queue.bench_need};
     leave_bench(state, id);
     take_bench(state, id, place);
   }

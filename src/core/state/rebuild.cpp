@@ -12,6 +12,13 @@ namespace berth::core {
 namespace {
 
 void forget_flows(State& state) {
+  for (std::uint32_t flow = 0; flow < state.flows.size(); ++flow) {
+    const Flow& placed = state.flows.flow(flow);
+    if (placed.shape != kNoSlot && !placed.lanes.empty()) state.shape_table.drop(placed.shape);
+  }
+  state.placed = PlacedWork{};
+  for (Node& node : state.nodes)
+    node.dirty = false;
   state.flows = FlowTable{};
   state.competing = {};
   state.competing_positions = {};
@@ -23,6 +30,7 @@ void forget_flows(State& state) {
     tenant.heads_by_use = OrderedSet{};
     tenant.flows.clear();
     tenant.first_led = UINT32_MAX;
+    tenant.first_led_shape = UINT32_MAX;
   }
   for (Model& model : state.models) {
     model.backlog = 0;
@@ -49,6 +57,7 @@ void forget_queues(State& state) {
     queue.pending_work_us = 0;
     queue.running = RunningSum{};
     queue.members.clear();
+    queue.placed_flows = 0;
     queue.flows = {};
     queue.oldest = {};
     queue.leader_flow = queue.leader_slot = UINT32_MAX;
@@ -65,11 +74,12 @@ void forget_gpus(State& state) {
   state.usable = state.accepting = state.holdable = OrderedSet{};
   state.free_fit = empty_fit_index(state);
   state.reclaim_fit = empty_fit_index(state);
-  state.nodes.clear();
+  for (Node& node : state.nodes)
+    node.gpus.clear();
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     Gpu& gpu = state.gpus[i];
     gpu.indexed = false;
-    state.nodes[gpu.spec.node].push_back(GpuId{i});
+    node_for(state, gpu.spec.node).gpus.push_back(GpuId{i});
     set_usable(state, GpuId{i}, usable_part(state, gpu.spec.vram));
     for (const Residence& residence : gpu.residences) {
       Model& model = state.model(residence.model);
@@ -155,6 +165,7 @@ void rebuild_indexes(State& state) {
   fill_flows(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i)
     index_gpu(state, GpuId{i});
+  if (state.shape_table.live() > 0) keep_cells(state);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i)
     refresh_queue(state, QueueId{i});
 }

@@ -32,6 +32,8 @@
 #include "core/state/flow_table.h"
 #include "core/state/need_index.h"
 #include "core/state/order_rule.h"
+#include "core/state/placed.h"
+#include "core/state/shape_table.h"
 #include "core/state/task_table.h"
 #include "core/state/timers.h"
 
@@ -68,10 +70,12 @@ struct State {
   const OrderRule* rule = nullptr;
 
   TaskTable tasks;
+  ShapeTable shape_table;
   FlowTable flows;
   std::vector<Tenant> tenants;
   std::vector<Queue> queues;
   std::vector<Model> models;
+  std::vector<Node> nodes;
   std::vector<Gpu> gpus;
   std::vector<Lease> leases;  // by slot; id none: free
   std::vector<std::uint32_t> free_leases;
@@ -100,12 +104,11 @@ struct State {
   std::vector<TaskSpec> submitted;
 
   // Indexes.
-  std::map<NodeId, std::vector<GpuId>> nodes;  // ascending
-  OrderedSet usable;                           // usable_key of every GPU there is
-  OrderedSet accepting;                        // of those that are up and not draining
-  OrderedSet holdable;                         // of those accepting ones that are held for nobody
-  FitIndex free_fit;                           // by free VRAM
-  FitIndex reclaim_fit;                        // by free VRAM plus that of models no batch uses
+  OrderedSet usable;     // usable_key of every GPU there is
+  OrderedSet accepting;  // of those that are up and not draining
+  OrderedSet holdable;   // of those accepting ones that are held for nobody
+  FitIndex free_fit;     // by free VRAM
+  FitIndex reclaim_fit;  // by free VRAM plus that of models no batch uses
   // By tier: tenants that compete there, by V; stored keys are lower bounds.
   std::array<IndexedHeap<TenantKey>, kTiers> competing;
   std::array<HeapPositions, kTiers> competing_positions;
@@ -117,6 +120,7 @@ struct State {
   IndexedHeap<OrderKey> hot;
   std::map<ShapeClass, NeedIndex> shapes;
   std::map<ShapeClass, NeedIndex> cold;
+  PlacedWork placed;
   std::set<std::pair<Time, QueueId>> overdue;
   std::set<QueueId> declined;
   std::set<QueueId> holding;
@@ -133,6 +137,8 @@ struct State {
   const Queue& queue(QueueId id) const { return queues[id.value]; }
   Model& model(ModelId id) { return models[id.value]; }
   const Model& model(ModelId id) const { return models[id.value]; }
+  Node& node(NodeId id) { return nodes[id.value]; }
+  const Node& node(NodeId id) const { return nodes[id.value]; }
   Gpu& gpu(GpuId id) { return gpus[id.value]; }
   const Gpu& gpu(GpuId id) const { return gpus[id.value]; }
 
@@ -140,6 +146,7 @@ struct State {
   bool has(QueueId id) const { return id.value < queues.size(); }
   bool has(ModelId id) const { return id.value < models.size(); }
   bool has(GpuId id) const { return id.value < gpus.size(); }
+  bool has(NodeId id) const { return id.value < nodes.size(); }
 };
 
 // --- flows (state/flow_ops.cpp) ---------------------------------------------------------------
@@ -147,6 +154,8 @@ struct State {
 // Where the task stands inside its flow: exact ageing without a scan.
 std::int64_t head_key(const State& state, const Head& head);
 std::uint8_t cost_class(const TaskRow& row);
+// What a flow's timer is called, whatever slot the flow has.
+std::uint64_t tier_timer_id(const Flow& flow);
 // What the task adds to the work of its queue: its run time as far as it is counted, so that the
 // sum over all tasks that may live at once fits.
 inline constexpr Duration kWorkCounted = minutes(10LL * 24 * 60);
@@ -192,8 +201,9 @@ void refresh_queue(State& state, QueueId queue);
 void refresh_queue_key(State& state, QueueId queue);
 // The queues of a model, after its residences changed.
 void refresh_queues_of(State& state, ModelId model);
-// Who had the better key when a batch with `served` started was passed over.
-void note_passed_over(State& state, QueueId served);
+// Who had a better key than what started was passed over. `served`: the queue it was of, none for
+// placed work.
+void note_passed_over(State& state, const OrderKey& key, QueueId served);
 // The queue was served or emptied: it is due no more.
 void clear_due(State& state, QueueId queue);
 // Gives it another model, or none.
@@ -213,6 +223,29 @@ std::uint32_t fellows_of_leader(const State& state, QueueId queue);
 std::uint32_t next_batch_size(const State& state, QueueId queue);
 // The oldest pending task's eligible instant; never when the queue is empty.
 Time oldest_eligible(const State& state, QueueId queue);
+
+// Whether the queue may use this much more.
+bool queue_allows(const Queue& queue, Milli use);
+
+// --- placed work (state/placed_ops.cpp) -------------------------------------------------------
+
+// What the task asks for.
+Shape shape_of(const State& state, const TaskRow& row);
+// Puts a flow of placed work into the competition of its shape, or takes it out.
+void seat_placed(State& state, std::uint32_t flow, bool competes);
+// Brings leader, key and bench of a shape up to date.
+void refresh_shape(State& state, std::uint32_t shape);
+// The shapes whose best flow is the tenant's, after its V rose.
+void refresh_led_shapes(State& state, TenantId tenant);
+// What the node or its GPUs have free may have changed.
+void note_node(State& state, NodeId node);
+// From now on cells are kept; before, placed work costs nothing.
+void keep_cells(State& state);
+// Makes the index true: afterwards the first open shape, if there is one, can start. Decides
+// nothing.
+void settle_placed(State& state);
+// Where the shape can start now. REQUIRES settled cells.
+Place find_place(const State& state, std::uint32_t shape);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 
@@ -248,6 +281,8 @@ void end_pauses(State& state, GpuId gpu);
 // evicted when no work waits for it then. Other looks, which may come early, change nothing.
 Duration keep_alive_step(const Model& model);
 void arm_keep_alive(State& state, GpuId gpu);
+// The node's row, made with all below it when it is first named.
+Node& node_for(State& state, NodeId node);
 // The GPU joins its node, or leaves it. Call around a change of its spec.
 void join_node(State& state, GpuId gpu);
 void leave_node(State& state, GpuId gpu);
@@ -286,6 +321,20 @@ std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Mil
 // queues, each with its own batch times (the first 64 of them).
 Duration predicted_work(const State& state, ModelId model);
 std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
+
+// How many of these GPUs each node carries, by ascending node. Without GPUs: the node, once.
+struct NodeCount {
+  NodeId node;
+  std::int64_t gpus = 0;
+};
+std::vector<NodeCount> count_by_node(const State& state, const std::vector<GpuId>& gpus,
+                                     NodeId node);
+// What a node gives of a lease's CPUs or memory when it carries m of its n GPUs: its part, rounded
+// up.
+std::int64_t node_part(std::int64_t whole, std::int64_t m, std::int64_t n);
+// The lease takes its CPUs and memory from its nodes (sign 1) or gives them back (-1), for the GPUs
+// it has now.
+void use_nodes(State& state, const Lease& lease, int sign);
 
 // --- leases and tasks (state/task_ops.cpp) ----------------------------------------------------
 

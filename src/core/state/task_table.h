@@ -40,6 +40,7 @@ struct alignas(128) TaskRow {
   std::uint32_t extra = kNoSlot;       // group and dependencies, for tasks that have any
   std::uint32_t unresolved = 0;        // dependencies still open
   std::uint32_t dependants = kNoSlot;  // list of edges
+  std::uint32_t shape = kNoSlot;       // in the shape table, for tasks whose shape is not plain
   std::int16_t priority = 0;
   std::uint16_t share = 1000;
   std::uint16_t gpus = 1;

@@ -1,0 +1,107 @@
+// Planning: one pass over pending work that starts what may start and reserves for what must wait.
+//
+// The caller names the work in its order. A task that fits now beside every reservation made so far
+// starts. One that does not gets a reservation at its earliest fit, as long as fewer than `depth`
+// were made. All later work may start only beside them, so nothing that jumps the queue delays
+// anybody who holds a reservation. depth 0 is greedy (skip what does not fit), 1 is EASY backfill,
+// no limit is conservative backfill: one rule.
+//
+// Reservations stand in the pools until the caller drops them, so that work that arrives between two
+// passes is held to them as well; a pass that plans anew drops the old ones first. A task whose
+// start depends on work without an expected end gets none: pass an end for everything that runs.
+//
+// Knows handles, amounts and run times; no tasks, tenants or clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/timeline/pools.h"
+
+namespace berth::core {
+
+struct Pending {
+  std::uint64_t handle = 0;     // the caller's name for it
+  Duration run;                 // its own limit, or how long it is expected to run
+  std::span<const Parts> ways;  // any one of them will do; the best first
+};
+
+enum class WhyLater : std::uint8_t {
+  busy,       // not enough is free
+  reserved,   // enough is free, but it would delay a reservation made before
+  scattered,  // enough is free, but the GPUs do not lie as they must
+};
+
+struct Reservation {
+  std::uint64_t handle = 0;
+  Time start;
+  Duration run;
+  Parts parts;
+  WhyLater why = WhyLater::busy;
+  bool operator==(const Reservation&) const = default;
+};
+
+inline constexpr std::size_t kNoDepthLimit = SIZE_MAX;
+
+// Walks the order that `next` gives (std::optional<Pending>, none at its end) and adds to the
+// reservations. `start(pending, way)` finds the very GPUs and starts the task, so that the pools
+// hold it, or returns false. Each task takes one of `visits`, and the search for its earliest start
+// takes more. Returns false when they are used up first: called again with the same reservations
+// and a `next` that goes on, the pass continues.
+template <class Next, class Start>
+bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
+                 std::vector<Reservation>& reservations, std::int64_t& visits);
+
+void drop_reservations(Pools& pools, std::vector<Reservation>& reservations);
+
+// For explanations: the first of the reservations that work on these parts would delay if it
+// started now for so long; null if none.
+const Reservation* first_delayed(const Pools& pools, const std::vector<Reservation>& reservations,
+                                 PartsView parts, Time now, Duration run);
+
+// A reserve against long work: what runs longer than the limit may together hold at most the pool
+// `cap`, whose capacity is a stated part of the cluster's, so that short work soon finds room. A
+// single task larger than the cap takes all of it.
+struct LongWork {
+  Duration limit = Duration::forever();
+  PoolId cap;
+};
+// Adds the cap to a way to take a task of so many GPUs in all. The parts of what runs stay as they
+// were at its start: the cap may be resized in between.
+void cap_long_work(const Pools& pools, const LongWork& rule, Duration run, std::int64_t amount,
+                   Parts& way);
+
+// ---- How -----------------------------------------------------------------------------------------
+
+namespace timeline {
+
+// Reserves the earliest start of the task, if there is any. `scattered`: its counts fit now, but
+// no GPUs were found, so it is not tried again before something ends.
+void reserve_earliest(Pools& pools, Time now, const Pending& pending, bool scattered,
+                      std::vector<Reservation>& reservations, std::int64_t& visits);
+
+}  // namespace timeline
+
+template <class Next, class Start>
+bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
+                 std::vector<Reservation>& reservations, std::int64_t& visits) {
+  while (visits > 0) {
+    const std::optional<Pending> pending = next();
+    if (!pending) return true;
+    --visits;
+    bool started = false;
+    bool scattered = false;
+    for (std::size_t way = 0; way < pending->ways.size() && !started; ++way) {
+      if (!pools.fits(pending->ways[way], now, now, pending->run)) continue;
+      started = start(*pending, way);
+      scattered = !started;
+    }
+    if (started || reservations.size() >= depth) continue;
+    timeline::reserve_earliest(pools, now, *pending, scattered, reservations, visits);
+  }
+  return false;
+}
+
+}  // namespace berth::core

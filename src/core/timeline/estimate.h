@@ -1,10 +1,11 @@
 // Start estimates: when pending work will probably start, with a spread.
 //
-// The likely start is the one of conservative backfill: each task ahead, in order, gets its earliest
-// start beside those before it. The spread asks what if everything, running and pending, takes a
-// given part or multiple of the time it is still expected to take. All remaining times then stretch
-// alike, the plan with them, and each start lies that much nearer or farther from now: the low and
-// high ends need no plans of their own. Work that arrives later and goes first is not foreseen.
+// The likely start is the one of conservative backfill: each task ahead, in order, gets its
+// earliest start beside those before it. The spread asks what if everything, running and pending,
+// takes a given part or multiple of the time it is still expected to take. All remaining times then
+// stretch alike, the plan with them, and each start lies that much nearer or farther from now: the
+// low and high ends need no plans of their own. Work that arrives later and goes first is not
+// foreseen.
 //
 // Knows no clock; the work is bounded by visits.
 #pragma once
@@ -49,7 +50,6 @@ bool estimate_starts(Pools& pools, Time now, Next next, Spread spread,
     --visits;
     const std::size_t before = plan.size();
     timeline::reserve_earliest(pools, now, *pending, false, plan, visits);
-    if (plan.size() == before && visits <= 0) break;
     const Time likely = plan.size() > before ? plan.back().start : Time::never();
     estimates.push_back(estimate_around(pending->handle, now, likely, spread));
   }

@@ -22,7 +22,8 @@ WhyLater why_later(const Pools& pools, const Pending& pending, bool scattered) {
 
 Time next_end(const Pools& pools, std::span<const Parts> ways, Time now) {
   Time next = Time::never();
-  for (const Parts& way : ways) next = std::min(next, pools.next_end(way, now));
+  for (const Parts& way : ways)
+    next = std::min(next, pools.next_end(way, now));
   return next;
 }
 
@@ -37,15 +38,16 @@ void reserve_earliest(Pools& pools, Time now, const Pending& pending, bool scatt
   const Choice choice = earliest_way(pools, pending.ways, now, from, pending.run, visits);
   if (choice.start == Time::never()) return;
   const Parts& way = pending.ways[choice.way];
-  reservations.push_back({pending.handle, choice.start, pending.run, way,
-                          why_later(pools, pending, scattered)});
+  reservations.push_back(
+      {pending.handle, choice.start, pending.run, way, why_later(pools, pending, scattered)});
   pools.reserve(way, choice.start, pending.run);
 }
 
 }  // namespace timeline
 
 void drop_reservations(Pools& pools, std::vector<Reservation>& reservations) {
-  for (const Reservation& r : reservations) pools.drop(r.parts, r.start, r.run);
+  for (const Reservation& r : reservations)
+    pools.drop(r.parts, r.start, r.run);
   reservations.clear();
 }
 
@@ -57,9 +59,8 @@ const Reservation* first_delayed(const Pools& pools, const std::vector<Reservati
     const Time to = std::min(now + run, r.start + r.run);
     if (from >= to) continue;
     for (const Part& held : pools.with_pools_above(r.parts)) {
-      const auto same = std::find_if(taken.begin(), taken.end(), [&held](const Part& part) {
-        return part.pool == held.pool;
-      });
+      const auto same = std::find_if(taken.begin(), taken.end(),
+                                     [&held](const Part& part) { return part.pool == held.pool; });
       if (same == taken.end()) continue;
       if (pools.profile(held.pool).lowest(now, from, to) < same->amount) return &r;
     }

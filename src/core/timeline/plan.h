@@ -6,8 +6,8 @@
 // anybody who holds a reservation. depth 0 is greedy (skip what does not fit), 1 is EASY backfill,
 // no limit is conservative backfill: one rule.
 //
-// Reservations stand in the pools until the caller drops them, so that work that arrives between two
-// passes is held to them as well; a pass that plans anew drops the old ones first. A task whose
+// Reservations stand in the pools until the caller drops them, so that work that arrives between
+// two passes is held to them as well; a pass that plans anew drops the old ones first. A task whose
 // start depends on work without an expected end gets none: pass an end for everything that runs.
 //
 // Knows handles, amounts and run times; no tasks, tenants or clock.
@@ -49,7 +49,7 @@ inline constexpr std::size_t kNoDepthLimit = SIZE_MAX;
 // reservations. `start(pending, way)` finds the very GPUs and starts the task, so that the pools
 // hold it, or returns false. Each task takes one of `visits`, and the search for its earliest start
 // takes more. Returns false when they are used up first: called again with the same reservations
-// and a `next` that goes on, the pass continues.
+// and a `next` that goes on, the pass continues as if it had not been interrupted.
 template <class Next, class Start>
 bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
                  std::vector<Reservation>& reservations, std::int64_t& visits);
@@ -73,7 +73,8 @@ struct LongWork {
 void cap_long_work(const Pools& pools, const LongWork& rule, Duration run, std::int64_t amount,
                    Parts& way);
 
-// ---- How -----------------------------------------------------------------------------------------
+// ---- How
+// -----------------------------------------------------------------------------------------
 
 namespace timeline {
 

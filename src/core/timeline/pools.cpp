@@ -88,19 +88,21 @@ Time Pools::earliest(PartsView parts, Time now, Time from, Duration run,
   for (std::size_t i = 0; agreed < all.size(); i = (i + 1) % all.size()) {
     const Time moved = profile(all[i].pool).earliest(now, start, run, all[i].amount, visits);
     if (moved == Time::never()) return moved;
-    agreed = moved == start ? agreed + 1 : 1;
-    if (moved != start && --visits <= 0) {
-      visits = 0;
-      return Time::never();
+    if (moved == start) {
+      ++agreed;
+    } else {
+      agreed = 1;
+      start = moved;
+      --visits;
     }
-    start = moved;
   }
   return start;
 }
 
 Time Pools::next_end(PartsView parts, Time after) const {
   Time next = Time::never();
-  for (const Part& part : parts) next = std::min(next, profile(part.pool).next_end(after));
+  for (const Part& part : parts)
+    next = std::min(next, profile(part.pool).next_end(after));
   return next;
 }
 

@@ -1,10 +1,10 @@
 // Pools: profiles over a forest, one for each domain of the hardware tree and each cap.
 //
 // What is taken in a pool is taken in all pools above it. A gang inside a rack is a part of that
-// rack; a task that may lie anywhere is a part of the cluster alone while it waits, and of the nodes
-// it is given once it runs. A tree of its own is a cap: "long work together holds at most 15/16" or
-// "this tenant at most 64 GPUs" is a pool without a parent, and what is capped names it as one more
-// part. A pool that nobody runs or reserves in is a handful of empty words.
+// rack; a task that may lie anywhere is a part of the cluster alone while it waits, and of the
+// nodes it is given once it runs. A tree of its own is a cap: "long work together holds at most
+// 15/16" or "this tenant at most 64 GPUs" is a pool without a parent, and what is capped names it
+// as one more part. A pool that nobody runs or reserves in is a handful of empty words.
 //
 // It counts and does not place: where counts fit, the caller still has to find the very GPUs, and
 // may find them scattered. Knows no tasks and no clock. Invariant: a pool's profile holds what was
@@ -53,7 +53,7 @@ class Pools {
   // reserved. With `from` = now: may work start now on these without delaying a reservation?
   bool fits(PartsView parts, Time now, Time from, Duration run) const;
   // The first instant, not before `from`, at which all parts fit together; never if there is none.
-  // Visits as in Profile, and one more for each pool that moves the start.
+  // Visits as in Profile, and one more each time that a pool moves the start on.
   Time earliest(PartsView parts, Time now, Time from, Duration run, std::int64_t& visits) const;
   // The first expected end after the instant in any pool of the parts; never if there is none.
   Time next_end(PartsView parts, Time after) const;

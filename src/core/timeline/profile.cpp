@@ -20,7 +20,8 @@ std::uint64_t priority_of(Time at) {
 
 }  // namespace
 
-// ---- Changes -------------------------------------------------------------------------------------
+// ---- Changes
+// -------------------------------------------------------------------------------------
 
 void Profile::start(Time end, std::int64_t amount) {
   free_ -= amount;
@@ -148,7 +149,8 @@ void Profile::refresh(Index at) {
   }
 }
 
-// ---- Questions -----------------------------------------------------------------------------------
+// ---- Questions
+// -----------------------------------------------------------------------------------
 
 // The level is this plus the running sum: what is late is taken out of the sum again.
 std::int64_t Profile::now_level(Time now) const { return free_ - ends_until(now); }
@@ -221,10 +223,7 @@ Time Profile::earliest(Time now, Time from, Duration run, std::int64_t amount,
   while (start != Time::never()) {
     const Time fall = cross<Crossing::below>(root_, 0, start, target);
     if (fall >= start + run) return start;
-    if (--visits <= 0) {
-      visits = 0;
-      return Time::never();
-    }
+    --visits;
     start = cross<Crossing::up_to>(root_, 0, fall, target);
   }
   return start;

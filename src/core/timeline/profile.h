@@ -59,8 +59,9 @@ class Profile {
   std::int64_t lowest(Time now, Time from, Time to) const;
   // Whether the amount is free all through [from, from + run).
   bool fits(Time now, Time from, Duration run, std::int64_t amount) const;
-  // The first instant, not before `from`, at which it fits; never if there is none. Every gap that
-  // is too short takes one of `visits`; when they are used up the answer is never and `visits` 0.
+  // The first instant, not before `from`, at which it fits; never if there is none. Takes one of
+  // `visits` for every gap that is too short, at most one for each reservation. They may fall below
+  // zero: an answer is never cut short, the caller asks no more.
   Time earliest(Time now, Time from, Duration run, std::int64_t amount, std::int64_t& visits) const;
   // The first expected end after the instant; never if there is none.
   Time next_end(Time after) const;

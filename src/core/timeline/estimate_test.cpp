@@ -40,6 +40,7 @@ TEST(Estimate, CountsTheWorkAhead) {
   EXPECT_EQ(estimates[0], (StartEstimate{0, at(70), at(100), at(160)}));
   EXPECT_EQ(estimates[1], (StartEstimate{1, at(100), at(160), at(280)}));
   EXPECT_EQ(estimates[2].likely, Time::never()) << "more than there is";
+  EXPECT_EQ(estimates[2].low, Time::never());
   EXPECT_EQ(estimates[2].high, Time::never());
 }
 

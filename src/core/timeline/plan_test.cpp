@@ -113,6 +113,19 @@ TEST(Plan, SaysWhetherReservationsAreInTheWay) {
             nullptr);
 }
 
+TEST(Plan, WhatIsLeftOverBesideAReservationDelaysNobody) {
+  Textbook t;
+  std::vector<Work> head{t.work[0]};
+  const Outcome outcome = pass(t.pools, head, 1);
+  ASSERT_EQ(outcome.reservations.size(), 1U);
+  const auto delayed = [&](std::int64_t amount) {
+    return first_delayed(t.pools, outcome.reservations, Parts{{t.all, amount}}, at(0),
+                         seconds(500));
+  };
+  EXPECT_EQ(delayed(2), nullptr);
+  EXPECT_EQ(delayed(3), &outcome.reservations[0]);
+}
+
 TEST(Plan, ScatteredWorkIsTriedAgainWhenSomethingEnds) {
   Textbook t;
   bool offered = false;

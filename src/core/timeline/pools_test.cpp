@@ -78,6 +78,8 @@ TEST(Pools, TheFirstOfSeveralDomains) {
   const Choice choice = earliest_way(c.pools, ways, at(0), at(0), seconds(5), visits);
   EXPECT_EQ(choice.way, 1U);
   EXPECT_EQ(choice.start, at(20));
+  const std::vector<Parts> alike{{{c.left, 4}}, {{c.right, 5}}, {{c.right, 4}}};
+  EXPECT_EQ(earliest_way(c.pools, alike, at(0), at(0), seconds(5), visits).way, 1U);
   const std::vector<Parts> too_large{{{c.left, 9}}};
   EXPECT_EQ(earliest_way(c.pools, too_large, at(0), at(0), seconds(5), visits).start,
             Time::never());

@@ -51,20 +51,22 @@ void Profile::change(Time at, std::int64_t ends, std::int64_t reserved) {
 }
 
 // The subtree after a change; a breakpoint is made when it is needed and goes when it changes
-// nothing any more.
+// nothing any more. Only a child that is another node than before can be out of order.
 Profile::Index Profile::changed(Index at, const Breakpoint& by) {
   if (at == kNil) return by.ends == 0 && by.reserved == 0 ? kNil : fresh(by);
   if (by.at < nodes_[at].point.at) {
-    const Index left = changed(nodes_[at].left, by);
-    nodes_[at].left = left;
-    if (left != kNil && priority_of(nodes_[left].point.at) > priority_of(nodes_[at].point.at)) {
-      return raised_left(at);
+    const Index before = nodes_[at].left;
+    const Index left = changed(before, by);
+    if (left != before) {
+      nodes_[at].left = left;
+      if (left != kNil && goes_above(left, at)) return raised_left(at);
     }
   } else if (nodes_[at].point.at < by.at) {
-    const Index right = changed(nodes_[at].right, by);
-    nodes_[at].right = right;
-    if (right != kNil && priority_of(nodes_[right].point.at) > priority_of(nodes_[at].point.at)) {
-      return raised_right(at);
+    const Index before = nodes_[at].right;
+    const Index right = changed(before, by);
+    if (right != before) {
+      nodes_[at].right = right;
+      if (right != kNil && goes_above(right, at)) return raised_right(at);
     }
   } else {
     Breakpoint& point = nodes_[at].point;
@@ -79,6 +81,10 @@ Profile::Index Profile::changed(Index at, const Breakpoint& by) {
   }
   refresh(at);
   return at;
+}
+
+bool Profile::goes_above(Index a, Index b) const {
+  return priority_of(nodes_[a].point.at) > priority_of(nodes_[b].point.at);
 }
 
 Profile::Index Profile::fresh(const Breakpoint& point) {
@@ -98,7 +104,7 @@ Profile::Index Profile::fresh(const Breakpoint& point) {
 Profile::Index Profile::merged(Index a, Index b) {
   if (a == kNil) return b;
   if (b == kNil) return a;
-  if (priority_of(nodes_[a].point.at) > priority_of(nodes_[b].point.at)) {
+  if (goes_above(a, b)) {
     nodes_[a].right = merged(nodes_[a].right, b);
     refresh(a);
     return a;

@@ -87,6 +87,7 @@ class Profile {
   void change(Time at, std::int64_t ends, std::int64_t reserved);
   Index changed(Index at, const Breakpoint& by);
   Index fresh(const Breakpoint& point);
+  bool goes_above(Index a, Index b) const;
   Index merged(Index a, Index b);
   Index raised_left(Index at);
   Index raised_right(Index at);

@@ -71,6 +71,7 @@ TEST(Profile, WorkWithoutAnEndAndReservationsForEver) {
   Profile pool;
   pool.resize(4);
   pool.start(Time::never(), 1);
+  EXPECT_TRUE(pool.breakpoints().empty());
   pool.reserve(at(50), Duration::forever(), 3);
   EXPECT_EQ(earliest(pool, at(0), seconds(50), 3), at(0));
   EXPECT_EQ(earliest(pool, at(0), seconds(51), 1), Time::never());

@@ -18,13 +18,13 @@ inline constexpr std::uint32_t kNodeGpusMax = 16;
 using GpuSet = std::uint32_t;
 
 struct NodeView {
-  KindId kind;                                       // of all its GPUs; none: it has no GPU
-  std::uint8_t gpus = 0;                             // at most kNodeGpusMax
-  Milli cpu;                                         // free
-  Mib memory;                                        // free
-  std::array<std::uint16_t, kNodeGpusMax> left{};    // free thousandths; 0: takes nothing
-  std::array<std::uint32_t, kNodeGpusMax> vram{};    // free MiB
-  std::array<std::uint8_t, kNodeGpusMax> island{};   // equal numbers are joined; below kNodeGpusMax
+  KindId kind;                                      // of all its GPUs; none: it has no GPU
+  std::uint8_t gpus = 0;                            // at most kNodeGpusMax
+  Milli cpu;                                        // free
+  Mib memory;                                       // free
+  std::array<std::uint16_t, kNodeGpusMax> left{};   // free thousandths; 0: takes nothing
+  std::array<std::uint32_t, kNodeGpusMax> vram{};   // free MiB
+  std::array<std::uint8_t, kNodeGpusMax> island{};  // equal numbers are joined; below kNodeGpusMax
 
   bool operator==(const NodeView&) const = default;
 };

@@ -1,0 +1,199 @@
+// See pack_index.h.
+#include "core/packing/pack_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace berth::core {
+namespace {
+
+constexpr std::size_t kChangesMax = 4096;
+
+// The place of a node in the order of ties: an invertible mix of its id above the id itself.
+std::uint64_t tie_key(NodeId node) {
+  std::uint32_t x = node.value;
+  x = (x ^ (x >> 16)) * 0x7feb352dU;
+  x = (x ^ (x >> 15)) * 0x846ca68bU;
+  x ^= x >> 16;
+  return std::uint64_t{x} << 32 | node.value;
+}
+
+NodeId node_of(std::uint64_t key) { return NodeId{static_cast<std::uint32_t>(key)}; }
+
+// GPUs that some node of the state might use for the shape; an exact test follows.
+GpuSet maybe_usable(const NodeState& state, const Shape& shape) {
+  GpuSet usable = 0;
+  for (std::size_t i = 0; i < state.gpus; ++i) {
+    const std::uint32_t most = state.left[i] * kResidualStep + kResidualStep - 1;
+    if (most >= shape.share) usable |= GpuSet{1} << i;
+  }
+  return usable;
+}
+
+}  // namespace
+
+void PackIndex::put(NodeId node, const NodeView& view) {
+  ASSERT(view.gpus == 0 || view.kind.value < kMaxKinds);
+  if (node.value >= nodes_.size()) nodes_.resize(node.value + 1);
+  Node& known = nodes_[node.value];
+  if (known.here) leave(node);
+  if (!known.here || known.view.kind != view.kind || known.view.gpus != view.gpus) {
+    if (known.here) count_gpus(known.view, -1);
+    count_gpus(view, 1);
+  }
+  known = {view, join(node, view), true};
+}
+
+void PackIndex::erase(NodeId node) {
+  ASSERT(find(node) != nullptr);
+  leave(node);
+  count_gpus(nodes_[node.value].view, -1);
+  nodes_[node.value] = {};
+}
+
+const NodeView* PackIndex::find(NodeId node) const {
+  if (node.value >= nodes_.size() || !nodes_[node.value].here) return nullptr;
+  return &nodes_[node.value].view;
+}
+
+std::uint32_t PackIndex::join(NodeId node, const NodeView& view) {
+  const NodeState state = canonical(outline(view));
+  const auto [it, created] = state_slots_.try_emplace(state, 0);
+  if (created) {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    it->second = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[it->second].state = state;
+    slots_[it->second].phi = worth_.phi(state);
+    note_change(it->second);
+  }
+  slots_[it->second].members.insert({tie_key(node), view.cpu.value, view.memory.value});
+  return it->second;
+}
+
+void PackIndex::leave(NodeId node) {
+  const std::uint32_t slot = nodes_[node.value].state;
+  State& state = slots_[slot];
+  state.members.erase(tie_key(node));
+  if (!state.members.empty()) return;
+  state_slots_.erase(state.state);
+  free_slots_.push_back(slot);
+  note_change(slot);
+}
+
+void PackIndex::note_change(std::uint32_t slot) {
+  if (changes_.size() == kChangesMax) {
+    changes_.erase(changes_.begin(), changes_.begin() + kChangesMax / 2);
+    changes_dropped_ += kChangesMax / 2;
+  }
+  changes_.push_back(slot);
+  slots_[slot].changed = changes_dropped_ + changes_.size();
+}
+
+void PackIndex::count_gpus(const NodeView& view, std::int64_t sign) {
+  if (view.gpus == 0) return;
+  gpus_by_kind_[view.kind.value] += sign * view.gpus;
+  gpus_changed_ = true;
+}
+
+void PackIndex::set_mix(TypicalMix mix) {
+  worth_.set_mix(std::move(mix));
+  forget_scores();
+}
+
+void PackIndex::set_table(std::optional<ValueTable> table) {
+  worth_.set_table(std::move(table));
+  forget_scores();
+}
+
+void PackIndex::forget_scores() {
+  caches_.clear();
+  for (const auto& [state, slot] : state_slots_)
+    slots_[slot].phi = worth_.phi(state);
+}
+
+std::optional<PackIndex::Choice> PackIndex::best(const Shape& shape) {
+  if (gpus_changed_ && worth_.set_gpus(gpus_by_kind_)) caches_.clear();
+  gpus_changed_ = false;
+  Cache& cache = cache_for(shape);
+  bring_up_to_date(cache, shape);
+  std::int32_t done = INT32_MIN;
+  for (;;) {
+    std::int32_t next = kCannot;
+    for (const std::int32_t cost : cache.costs)
+      next = cost > done && cost < next ? cost : next;
+    if (next == kCannot) return std::nullopt;
+    if (const auto node = first_at(cache, next, shape))
+      return Choice{*node, gpus_on(nodes_[node->value], shape)};
+    done = next;
+  }
+}
+
+PackIndex::Cache& PackIndex::cache_for(const Shape& shape) {
+  const CacheKey key{class_of(shape), needs_island(shape)};
+  if (caches_.size() == kCachesMax && !caches_.contains(key)) {
+    caches_.erase(std::min_element(caches_.begin(), caches_.end(),
+                                   [](auto& a, auto& b) { return a.second.used < b.second.used; }));
+  }
+  Cache& cache = caches_[key];
+  cache.used = ++questions_;
+  return cache;
+}
+
+void PackIndex::bring_up_to_date(Cache& cache, const Shape& shape) {
+  const std::uint64_t now = changes_dropped_ + changes_.size();
+  if (cache.costs.empty() || cache.seen < changes_dropped_) {
+    cache.costs.assign(slots_.size(), kCannot);
+    for (const auto& [state, slot] : state_slots_)
+      cache.costs[slot] = score(slots_[slot], shape);
+  } else {
+    cache.costs.resize(slots_.size(), kCannot);
+    for (std::uint64_t i = cache.seen; i < now; ++i) {
+      const std::uint32_t slot = changes_[i - changes_dropped_];
+      const State& state = slots_[slot];
+      if (state.changed != i + 1) continue;
+      cache.costs[slot] = state.members.empty() ? kCannot : score(state, shape);
+    }
+  }
+  cache.seen = now;
+}
+
+std::int32_t PackIndex::score(const State& state, const Shape& shape) const {
+  if (cpu_end(state.state.cpu) <= shape.cpu.value) return kCannot;
+  if (shape.gpus > 0 && (shape.gpus > state.state.gpus || !allows(shape.kinds, state.state.kind)))
+    return kCannot;
+  const GpuSet usable = shape.gpus == 0 ? 0 : maybe_usable(state.state, shape);
+  const auto start = worth_.best_start(state.state, state.phi, shape, usable);
+  return start ? start->cost : kCannot;
+}
+
+std::optional<NodeId> PackIndex::first_at(const Cache& cache, std::int32_t cost,
+                                          const Shape& shape) const {
+  std::uint64_t first = UINT64_MAX;
+  for (std::size_t slot = 0; slot < cache.costs.size(); ++slot) {
+    if (cache.costs[slot] != cost) continue;
+    const auto accepts = [&](std::uint64_t key) {
+      return fits(nodes_[node_of(key).value].view, shape);
+    };
+    const auto found =
+        slots_[slot].members.find(shape.cpu.value, shape.memory.value, first, accepts);
+    if (found) first = *found;
+  }
+  if (first == UINT64_MAX) return std::nullopt;
+  return node_of(first);
+}
+
+GpuSet PackIndex::gpus_on(const Node& node, const Shape& shape) const {
+  if (shape.gpus == 0) return 0;
+  const auto start = worth_.best_start(outline(node.view), slots_[node.state].phi, shape,
+                                       usable_gpus(node.view, shape));
+  ASSERT(start);
+  return start->gpus;
+}
+
+}  // namespace berth::core

@@ -170,6 +170,7 @@ void flush(State& state, QueueId id) {
 }  // namespace
 
 void apply_quiet_timer(State& state, const DueTimer& timer) {
+  state.placed.next.reset();
   state.timers.clear(timer.kind, timer.handle);
   switch (timer.kind) {
     case TimerKind::fill:
@@ -216,6 +217,7 @@ void apply_time(State& state, Time now) {
 }
 
 void apply_event(State& state, const Event& event) {
+  state.placed.next.reset();
   std::visit(Overloaded{
                  [&](const SetPolicy& e) { set_policy(state, e.spec); },
                  [&](const PutTenant& e) { put_tenant(state, e); },
@@ -290,6 +292,7 @@ void apply_event(State& state, const Event& event) {
 }
 
 void apply_action(State& state, const Action& action) {
+  state.placed.next.reset();
   std::visit(Overloaded{
                  [&](const Instant& a) { apply_time(state, a.at); },
                  [&](const TaskAccepted& a) {

@@ -22,18 +22,18 @@ namespace {
 
 constexpr std::size_t kOverdueLookedAt = 64;
 
-using Choice = std::optional<NeedIndex::Best>;
+using Candidate = std::optional<NeedIndex::Best>;
 
 QueueId queue_of(const NeedIndex::Best& best) { return QueueId{best.handle}; }
 
-void keep_better(Choice& best, const Choice& other) {
+void keep_better(Candidate& best, const Candidate& other) {
   if (other && (!best || other->key < best->key)) best = other;
 }
 
 // The best of these queues whose head finds room among what the GPUs of the index have.
-Choice best_with_room(const State& state, const std::map<ShapeClass, NeedIndex>& benches,
-                      const FitIndex& fit) {
-  Choice best;
+Candidate best_with_room(const State& state, const std::map<HeadShape, NeedIndex>& benches,
+                         const FitIndex& fit) {
+  Candidate best;
   for (const auto& [shape, queues] : benches) {
     if (queues.empty()) continue;
     const auto most = shape.gpus == 1
@@ -45,30 +45,37 @@ Choice best_with_room(const State& state, const std::map<ShapeClass, NeedIndex>&
 }
 
 // The best queue that can start now, with or without a model.
-Choice best_startable(const State& state) {
-  Choice best = best_with_room(state, state.shapes, state.free_fit);
+Candidate best_startable(const State& state) {
+  Candidate best = best_with_room(state, state.shapes, state.free_fit);
   if (!state.hot.empty()) {
     keep_better(best, NeedIndex::Best{state.hot.top().handle, state.hot.top().key});
   }
   return best;
 }
 
-// The first shape of placed work that can start now, once the index is settled.
-Choice best_placed(const State& state, Place& place) {
-  if (state.placed.open.empty()) return std::nullopt;
-  const auto& top = state.placed.open.top();
-  place = find_place(state, top.handle);
-  if (!place) return std::nullopt;
-  return NeedIndex::Best{top.handle, top.key};
+// Starts placed work; idle models that have its VRAM go first.
+void start_placed(const State& state, const NextStart& next, Actions& out) {
+  const Mib need{state.tasks.row(next.slot).vram};
+  for (const GpuId id : next.place.gpus) {
+    const Gpu& gpu = state.gpu(id);
+    Mib free = free_vram(gpu);
+    for (const Residence& residence : gpu.residences) {
+      if (free >= need) break;
+      if (residence.loading || residence.leases > 0) continue;
+      out.push_back(EvictModel{id, residence.model, residence.load});
+      free += residence.weights;
+    }
+  }
+  out.push_back(build_placed(state, next.slot, next.place));
 }
 
 // The best queue that needs a load for which some GPU might have room.
-Choice best_cold(const State& state) {
+Candidate best_cold(const State& state) {
   return best_with_room(state, state.cold, state.reclaim_fit);
 }
 
 // The best queue without a model that could start if idle models made room.
-Choice best_kept_out(const State& state) {
+Candidate best_kept_out(const State& state) {
   return best_with_room(state, state.shapes, state.reclaim_fit);
 }
 
@@ -132,8 +139,8 @@ void load_or_decline(const State& state, QueueId queue, Actions& out) {
 
 // Work without a model that comes before what can start, but for idle models: those that nobody
 // needs make room at once, others when its patience is over.
-bool make_room(const State& state, const Choice& hot, Actions& out) {
-  const Choice kept_out = best_kept_out(state);
+bool make_room(const State& state, const Candidate& hot, Actions& out) {
+  const Candidate kept_out = best_kept_out(state);
   if (!kept_out || (hot && !(kept_out->key < hot->key))) return false;
   const RoomPlan plan = plan_room(state, queue_of(*kept_out), false);
   if (plan && plan.lost.ns == 0) {
@@ -236,13 +243,12 @@ bool release_stale_hold(const State& state, Actions& out) {
 bool next_decision(const State& state, Actions& out) {
   if (!state.holding.empty() && release_stale_hold(state, out)) return true;
   if (!state.overdue.empty() && serve_overdue(state, out)) return true;
-  Choice hot = best_startable(state);
-  Place place;
-  const Choice placed = best_placed(state, place);
-  const bool is_placed = placed && (!hot || placed->key < hot->key);
-  if (is_placed) hot = placed;
+  Candidate hot = best_startable(state);
+  const NextStart* placed = state.placed.next ? &*state.placed.next : nullptr;
+  const bool is_placed = placed != nullptr && (!hot || placed->key < hot->key);
+  if (is_placed) hot = NeedIndex::Best{0, placed->key};
   if (make_room(state, hot, out)) return true;
-  if (const Choice cold = best_cold(state)) {
+  if (const Candidate cold = best_cold(state)) {
     const bool hot_goes_first =
         hot && state.rule->hot_first(hot->key, cold->key, load_charge(state, queue_of(*cold)));
     if (!hot_goes_first) {
@@ -252,7 +258,7 @@ bool next_decision(const State& state, Actions& out) {
   }
   if (!hot) return false;
   if (is_placed) {
-    out.push_back(build_placed(state, state.placed.shapes[placed->handle].leader_flow, place));
+    start_placed(state, *placed, out);
     return true;
   }
   const bool started = start(state, queue_of(*hot), out);

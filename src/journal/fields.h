@@ -44,6 +44,7 @@ constexpr bool is_known(EnumCheck, core::Order x) {
     case core::Order::round_robin:
     case core::Order::cost_aware:
     case core::Order::sticky:
+    case core::Order::slowdown:
       return true;
   }
   return false;
@@ -134,7 +135,8 @@ BERTH_FIELDS(core::NodeSpec, rack, cpu, memory);
 BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch);
 BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, age_step, patience,
              tier_patience, max_holds, starts_per_step, max_live_tasks, live_reserve, aging_factor,
-             usage_window, poison_after, max_infrastructure_losses);
+             usage_window, poison_after, max_infrastructure_losses, reservations, backfill_visits,
+             long_work, long_share);
 BERTH_FIELDS(core::RetryRule, max_attempts, on, backoff);
 BERTH_FIELDS(core::Dependency, kind, id);
 BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, groups, within, required, profile,

@@ -118,8 +118,8 @@ Milli slowest_of(const State& state, const std::vector<GpuId>& gpus) {
 
 }  // namespace
 
-BatchStarted build_placed(const State& state, std::uint32_t flow, const Place& place) {
-  const TaskRow& row = state.tasks.row(state.flows.flow(flow).head.slot);
+BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& place) {
+  const TaskRow& row = state.tasks.row(slot);
   BatchStarted batch;
   batch.lease = LeaseId{state.next_lease};
   batch.queue = row.queue;

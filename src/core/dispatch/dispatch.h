@@ -14,8 +14,8 @@ namespace berth::core {
 // The batch that starts on these GPUs now. Changes nothing. REQUIRES that the head fits there.
 BatchStarted build_batch(const State& state, QueueId queue, const std::vector<GpuId>& gpus);
 
-// The start of the head of a flow of placed work, alone. REQUIRES that it fits there.
-BatchStarted build_placed(const State& state, std::uint32_t flow, const Place& place);
+// The start of a placed task, alone. REQUIRES that it fits there.
+BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& place);
 
 // Applies it: a lease, slices taken, tasks starting, tenants charged.
 void start_batch(State& state, const BatchStarted& batch);

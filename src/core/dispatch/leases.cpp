@@ -75,6 +75,7 @@ void take_slices(State& state, std::uint32_t lease_slot, const BatchStarted& bat
   }
   if (batch.node) state.node(batch.node).leases.push_back(lease_slot);
   use_nodes(state, state.leases[lease_slot], 1);
+  plan_start(state, state.leases[lease_slot]);
 }
 
 void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
@@ -137,10 +138,13 @@ void refresh_served(State& state, QueueId queue) {
 
 void start_batch(State& state, const BatchStarted& batch) {
   Queue& queue = state.queue(batch.queue);
-  const TaskRow& leader = state.tasks.row(state.tasks.slot_of(batch.tasks.front().task));
+  const std::uint32_t leader_slot = state.tasks.slot_of(batch.tasks.front().task);
+  const TaskRow& leader = state.tasks.row(leader_slot);
   state.v_last_pick[leader.tier] = state.tenant(leader.tenant).v_us;
   if (leader.shape != kNoSlot) {
-    note_passed_over(state, state.placed.shapes[leader.shape].key, QueueId::none());
+    const OrderKey key =
+        state.rule->flow_key(state, state.flows.flow(leader.flow), head_from(leader, leader_slot));
+    note_passed_over(state, state.rule->placed_key(state, queue, key), QueueId::none());
   } else {
     note_passed_over(state, queue.key, batch.queue);
     clear_due(state, batch.queue);
@@ -207,7 +211,9 @@ void charge_quantum(State& state, const LeaseCharged& charged) {
   const std::uint32_t slot = find_lease(state, charged.lease);
   ASSERT(slot != kNoSlot);
   Lease& lease = state.leases[slot];
+  const Time end = planned_end(lease);
   lease.charged = lease.charged + charged.quantum;
+  plan_move_end(state, lease, end);
   const BatchPrice price = price_of_lease(lease);
   settle_tenants(state, lease, 0, [&](const LeaseTask& task) {
     return share_of(price, lease.charged, task.part) - task.charged_us;
@@ -244,6 +250,7 @@ void close_lease(State& state, const LeaseClosed& closed) {
     return owed - task.charged_us;
   });
   queue.in_use -= Milli{lease.share.value * static_cast<std::int64_t>(lease.gpus.size())};
+  plan_finish(state, lease);
   use_nodes(state, lease, -1);
   if (lease.node) std::erase(state.node(lease.node).leases, slot);
   for (const GpuId gpu : lease.gpus)
@@ -262,6 +269,7 @@ void lose_slice(State& state, std::uint32_t slot, GpuId id) {
   give_slices(state, slot, id);
   state.queue(lease.queue).in_use -= lease.share;
   use_nodes(state, lease, -1);
+  plan_finish(state, lease, id);
   std::erase(lease.gpus, id);
   use_nodes(state, lease, 1);
   refresh_queue(state, lease.queue);

@@ -54,6 +54,10 @@ const char* flaw_in(const PolicySpec& spec) {
   if (!is_within(spec.max_infrastructure_losses, 0, kFailuresMax)) {
     return "max_infrastructure_losses in range";
   }
+  if (!is_within(spec.reservations, 0, kReservationsMax)) return "reservations in range";
+  if (!is_within(spec.backfill_visits, 1, kReservationsMax)) return "backfill_visits in range";
+  if (!is_time_or_forever(spec.long_work)) return "a long_work in range";
+  if (!is_within(spec.long_share.value, 1, 1000)) return "a long_share in range";
   return nullptr;
 }
 

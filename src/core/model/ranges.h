@@ -28,6 +28,7 @@ inline constexpr std::int64_t kBatchSizeMax = 100'000;
 inline constexpr std::int64_t kLiveTasksMax = 10'000'000;
 inline constexpr std::int64_t kStartsPerStepMax = 1'000'000;
 inline constexpr std::int64_t kHoldsMax = 1'000'000;
+inline constexpr std::int64_t kReservationsMax = 1'000'000;
 inline constexpr std::int64_t kFailuresMax = 255;  // like failures and losses are counted in a byte
 inline constexpr std::int64_t kAgingFactorMax = 1'000'000'000;
 

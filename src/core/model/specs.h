@@ -74,7 +74,7 @@ struct GpuSpec {
   bool operator==(const GpuSpec&) const = default;
 };
 
-enum class Order : std::uint8_t { fair, fifo, round_robin, cost_aware, sticky };
+enum class Order : std::uint8_t { fair, fifo, round_robin, cost_aware, sticky, slowdown };
 enum class Packing : std::uint8_t { best_fit, first_fit, spread, frag };
 
 struct PolicySpec {
@@ -93,6 +93,12 @@ struct PolicySpec {
   Duration usage_window = minutes(5);  // cost_aware: 30 buckets
   std::uint32_t poison_after = 3;      // like failures before a task is held
   std::uint32_t max_infrastructure_losses = 10;
+  // Placed work that must wait: how many of the first get a reservation. 0: none, 1: EASY backfill.
+  std::uint32_t reservations = 4;
+  std::uint32_t backfill_visits = 256;  // tasks that one plan looks at
+  // Work longer than long_work may together hold at most long_share of the GPUs of a kind.
+  Duration long_work = Duration::forever();
+  Milli long_share{1000};
 
   bool operator==(const PolicySpec&) const = default;
 };

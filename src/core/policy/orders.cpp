@@ -9,9 +9,14 @@
 // sticky          the model served last, then the queue with most ready. Fewest model switches;
 //                 small queues wait for as long as larger ones have work.
 //
+// slowdown        least max(run, 10 s) × run × GPUs goes first: what waits least for what it is.
+//                 The mean slowdown is lowest; large and long work can wait for as long as smaller
+//                 work keeps coming.
+//
 // In every order tiers come first, and then tenants and queues below what they are guaranteed.
 #include "core/policy/orders.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/state/state.h"
@@ -104,6 +109,23 @@ bool hot_in_its_tier(const OrderKey& hot, const OrderKey& cold, std::int64_t) {
   return hot.rank <= cold.rank;
 }
 
+// --- slowdown: (max(run, 10 s) × run × GPUs) ---
+//
+// Weighted shortest processing time, each task's weight being one over its own run time: of all
+// orders of one machine the one with the least mean slowdown. A task that does not say how long it
+// runs counts as an hour.
+
+OrderKey slowdown_flow_key(const State& state, const Flow& flow, const Head& head) {
+  const Duration run = head.expected_run.ns > 0 ? head.expected_run : kUnknownRun;
+  const Wide ms = run.ns / 1'000'000 + 1;
+  const Wide floor_ms = std::max(run, seconds(10)).ns / 1'000'000;
+  const Wide gpus = Wide{std::max<std::uint16_t>(head.gpus, 1)} * head.share;
+  const Wide key = ms * floor_ms * gpus / 1'000;
+  const Wide most = std::int64_t{1} << 62;
+  return {rank_of(state, flow), static_cast<std::int64_t>(std::min(key, most)),
+          head_key(state, head), head.no.value};
+}
+
 constexpr OrderRule kFair{.flow_key = fair_flow_key,
                           .queue_key = leaders_key,
                           .placed_key = leaders_key,
@@ -130,6 +152,12 @@ constexpr OrderRule kSticky{.flow_key = fifo_flow_key,
                             .hot_first = hot_in_its_tier,
                             .key_follows_queue = true};
 
+constexpr OrderRule kSlowdown{.flow_key = slowdown_flow_key,
+                              .queue_key = leaders_key,
+                              .placed_key = leaders_key,
+                              .hot_first = by_key,
+                              .lanes_by_run = true};
+
 }  // namespace
 
 const OrderRule& rule_for(Order order) {
@@ -144,6 +172,8 @@ const OrderRule& rule_for(Order order) {
       return kCostAware;
     case Order::sticky:
       return kSticky;
+    case Order::slowdown:
+      return kSlowdown;
   }
   return kFair;
 }

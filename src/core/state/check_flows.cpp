@@ -17,8 +17,13 @@ std::uint8_t class_of(const State& state, const TaskRow& row) {
   return state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
 }
 
-bool comes_before(const TaskRow& a, const TaskRow& b) {
-  return std::tie(a.eligible, a.no) < std::tie(b.eligible, b.no);
+std::int64_t place_of(const State& state, const TaskRow& row) {
+  if (!state.rule->lanes_by_run) return row.eligible.ns;
+  return row.expected_run.ns > 0 ? row.expected_run.ns : kUnknownRun.ns;
+}
+
+bool comes_before(const State& state, const TaskRow& a, const TaskRow& b) {
+  return std::pair(place_of(state, a), a.no) < std::pair(place_of(state, b), b.no);
 }
 
 // Notes where a lane keeps a task; says so if it does not belong there.
@@ -51,16 +56,17 @@ std::uint32_t check_fifo(const State& state, std::uint32_t flow_id, const Lane& 
     if (stale) continue;
     ++live;
     note_member(state, flow_id, lane, record.slot, seen, findings);
-    findings.must(
-        before == kNoSlot || comes_before(state.tasks.row(before), state.tasks.row(record.slot)),
-        "task ", state.tasks.row(record.slot).no, " stands too late in flow ", flow_id);
+    findings.must(before == kNoSlot ||
+                      comes_before(state, state.tasks.row(before), state.tasks.row(record.slot)),
+                  "task ", state.tasks.row(record.slot).no, " stands too late in flow ", flow_id);
     before = record.slot;
   }
   if (before != kNoSlot) {
     const TaskRow& last = state.tasks.row(before);
-    findings.must(std::tie(last.eligible, last.no) <= std::tie(lane.last_eligible, lane.last_no),
-                  "a lane of flow ", flow_id, " remembers task ", lane.last_no,
-                  " as its last, derived ", last.no, " or later");
+    findings.must(
+        std::pair(place_of(state, last), last.no) <= std::pair(lane.last_place, lane.last_no),
+        "a lane of flow ", flow_id, " remembers task ", lane.last_no, " as its last, derived ",
+        last.no, " or later");
   }
   return live;
 }
@@ -80,9 +86,9 @@ void check_lanes(const State& state, std::uint32_t flow_id, SeenSlots& seen, Fin
     for (const ReturnedTask& returned : lane.returned) {
       note_member(state, flow_id, lane, returned.slot, seen, findings);
       const TaskRow& row = state.tasks.row(returned.slot);
-      findings.must(row.no == returned.no && row.eligible == returned.eligible, "task ",
-                    returned.no, " was returned as eligible at ", returned.eligible,
-                    ", its row says ", row.eligible);
+      findings.must(row.no == returned.no && place_of(state, row) == returned.place, "task ",
+                    returned.no, " stands in its lane at ", returned.place, ", its row says ",
+                    place_of(state, row));
     }
   }
 }
@@ -248,7 +254,7 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
     flows[row.flow].oldest = std::min(flows[row.flow].oldest, row.eligible);
     const auto [it, is_new] =
         fronts[row.flow].try_emplace({row.priority, class_of(state, row)}, slot);
-    if (!is_new && comes_before(row, state.tasks.row(it->second))) it->second = slot;
+    if (!is_new && comes_before(state, row, state.tasks.row(it->second))) it->second = slot;
   }
   for (std::uint32_t id = 0; id < flows.size(); ++id) {
     DerivedFlow& derived = flows[id];

@@ -150,9 +150,9 @@ bool only_lacks_vram(const State& state, const Queue& queue, const Head& head) {
 void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Findings& findings) {
   const Queue& queue = state.queue(id);
   Bench bench = Bench::none;
-  ShapeClass shape;
+  HeadShape shape;
   std::int64_t need = 0;
-  const ShapeClass of_head{derived.head.gpus, derived.head.share};
+  const HeadShape of_head{derived.head.gpus, derived.head.share};
   if (queue.ready && derived.leader != UINT32_MAX) {
     if (!queue.spec.model) {
       bench = Bench::shape;
@@ -178,7 +178,7 @@ void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Fi
   findings.same(queue.bench_need, need, "need of queue ", id);
 }
 
-void check_need_index(const State& state, const NeedIndex& index, Bench bench, ShapeClass shape,
+void check_need_index(const State& state, const NeedIndex& index, Bench bench, HeadShape shape,
                       std::set<QueueId>& found, Findings& findings) {
   std::map<std::int64_t, OrderKey> least;  // by need
   std::size_t size = 0;

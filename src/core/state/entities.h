@@ -63,10 +63,10 @@ enum class Bench : std::uint8_t {
 };
 
 // The shape of work without a model: queues whose heads have one shape differ only in VRAM.
-struct ShapeClass {
+struct HeadShape {
   std::uint16_t gpus = 1;
   std::uint16_t share = 1000;
-  auto operator<=>(const ShapeClass&) const = default;
+  auto operator<=>(const HeadShape&) const = default;
 };
 
 struct Oldest {
@@ -133,7 +133,7 @@ struct Queue {
   std::uint32_t wake_at = 0;  // from this many startable on, something else can be done for it
   OrderKey key;               // exact while ready and not blocked
   Bench bench = Bench::none;
-  ShapeClass bench_shape;  // with bench shape or cold: which index, and where
+  HeadShape bench_shape;  // with bench shape or cold: which index, and where
   std::int64_t bench_need = 0;
 };
 

@@ -1,23 +1,66 @@
-// Where a shape can start. See state.h.
-#include <algorithm>
+// Where a shape can start: on one node by packing, on several by the gang search. See placed.h.
+#include <variant>
 
 #include "base/assert.h"
-#include "core/state/state.h"
+#include "core/state/placed_internal.h"
+#include "core/topology/gang_search.h"
 
 namespace berth::core {
+namespace {
 
-Place find_place(const State& state, std::uint32_t number) {
-  const Shape& shape = state.shape_table.shape(number);
-  for (const Cell& cell : state.placed.cells) {
-    if (!fits(cell.view, shape)) continue;
-    Place place{cell.node, {}};
-    const GpuSet usable = usable_gpus(cell.view, shape);
-    for (std::uint32_t i = 0; i < cell.view.gpus && place.gpus.size() < shape.gpus; ++i) {
-      if ((usable >> i & 1) != 0) place.gpus.push_back(cell.gpus[i]);
-    }
-    return place;
+Place on_one_node(State& state, const Shape& shape) {
+  const auto choice = state.placed.pack.best(shape);
+  if (!choice) return {};
+  const Cell& cell = state.placed.cells[choice->node.value];
+  Place place;
+  if (shape.gpus == 0) place.node = cell.node;
+  for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
+    if ((choice->gpus >> i & 1) != 0) place.gpus.push_back(cell.gpus[i]);
   }
-  return {};
+  return place;
+}
+
+// Cells of one node have its CPUs in common; a gang on several of them may not count them twice.
+bool nodes_have_enough(const State& state, const Shape& shape, const std::vector<GpuId>& gpus) {
+  for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
+    const Node& node = state.node(part.node);
+    const std::int64_t cpu = node_part(shape.cpu.value, part.gpus, shape.gpus);
+    const std::int64_t memory = node_part(shape.memory.value, part.gpus, shape.gpus);
+    if (cpu > (node.spec.cpu - node.cpu_used).value) return false;
+    if (memory > (node.spec.memory - node.memory_used).value) return false;
+  }
+  return true;
+}
+
+Place as_gang(const State& state, const Shape& shape) {
+  const Shape asked = shape_for_tree(state, shape);
+  if (asked.kinds == 0) return {};
+  const GangAnswer answer = find_gang(*state.placed.tree, asked);
+  const auto* gang = std::get_if<Gang>(&answer);
+  if (gang == nullptr) return {};
+  const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
+  if (asks_for_node && !nodes_have_enough(state, shape, gang->gpus)) return {};
+  return {NodeId::none(), gang->gpus};
+}
+
+}  // namespace
+
+Shape shape_for_tree(const State& state, const Shape& shape) {
+  Shape asked = shape;
+  asked.kinds = 0;
+  for (std::size_t i = 0; i < state.placed.kinds.size(); ++i) {
+    const CellKind& kind = state.placed.kinds[i];
+    if (allows(shape.kinds, kind.kind) && kind.usable.value >= shape.vram) {
+      asked.kinds |= KindMask{1} << i;
+    }
+  }
+  return asked;
+}
+
+Place find_place(State& state, const Shape& shape, KindMask only) {
+  Shape asked = shape;
+  if (only != 0) asked.kinds = only;
+  return lies_on_one_node(shape) ? on_one_node(state, asked) : as_gang(state, asked);
 }
 
 }  // namespace berth::core

@@ -22,7 +22,7 @@ void LaneCursor::settle() {
   from_returned_ = fifo_.done();
   if (!fifo_.done() && returned_ != returned_end_) {
     const TaskRow& row = state_->tasks.row((*fifo_).slot);
-    from_returned_ = *returned_ < ReturnedTask{row.eligible, row.no, (*fifo_).slot};
+    from_returned_ = *returned_ < ReturnedTask{lane_place(*state_, row), row.no, (*fifo_).slot};
   }
   slot_ = from_returned_ ? returned_->slot : (*fifo_).slot;
 }

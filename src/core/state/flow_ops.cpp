@@ -18,7 +18,7 @@ std::uint32_t front_of(const State& state, const Lane& lane) {
   if (lane.returned.empty()) return slot;
   const TaskRow& row = state.tasks.row(slot);
   const ReturnedTask& returned = *lane.returned.begin();
-  return returned < ReturnedTask{row.eligible, row.no, slot} ? returned.slot : slot;
+  return returned < ReturnedTask{lane_place(state, row), row.no, slot} ? returned.slot : slot;
 }
 
 // Drops tombstones from the front and, when they outnumber the living, everywhere.
@@ -182,6 +182,11 @@ std::uint8_t cost_class(const TaskRow& row) {
       std::bit_width(static_cast<std::uint64_t>(std::min<Wide>(us, UINT64_MAX))));
 }
 
+std::int64_t lane_place(const State& state, const TaskRow& row) {
+  if (!state.rule->lanes_by_run) return row.eligible.ns;
+  return row.expected_run.ns > 0 ? row.expected_run.ns : kUnknownRun.ns;
+}
+
 std::int64_t work_us(const TaskRow& row) {
   return std::min(row.expected_run, kWorkCounted).ns / 1000;
 }
@@ -203,15 +208,16 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   Flow& flow = state.flows.flow(row.flow);
   const std::uint8_t klass = state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
   Lane& lane = FlowTable::lane_for(flow, row.priority, klass);
-  const bool in_order = lane.fifo.size == 0 ||
-                        std::tie(lane.last_eligible, lane.last_no) < std::tie(row.eligible, row.no);
+  const std::int64_t place = lane_place(state, row);
+  const bool in_order =
+      lane.fifo.size == 0 || std::tie(lane.last_place, lane.last_no) < std::tie(place, row.no);
   if (in_order) {
     state.flows.pool().push_back(lane.fifo, {slot, row.stamp});
     ++lane.live;
-    lane.last_eligible = row.eligible;
+    lane.last_place = place;
     lane.last_no = row.no;
   } else {
-    lane.returned.insert({row.eligible, row.no, slot});
+    lane.returned.insert({place, row.no, slot});
   }
   ++flow.live;
   count_startable(state, flow, 1);
@@ -248,7 +254,7 @@ void leave_flow(State& state, std::uint32_t slot) {
   Flow& flow = state.flows.flow(row.flow);
   const std::uint8_t klass = state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
   Lane& lane = FlowTable::lane_for(flow, row.priority, klass);
-  if (lane.returned.erase({row.eligible, row.no, slot}) == 0) {
+  if (lane.returned.erase({lane_place(state, row), row.no, slot}) == 0) {
     ASSERT(lane.live > 0);
     --lane.live;
     ++row.stamp;

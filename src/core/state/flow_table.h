@@ -24,25 +24,26 @@
 
 namespace berth::core {
 
-// A task that keeps an older place in its lane.
+// A task that stands beside the FIFO of its lane.
 struct ReturnedTask {
-  Time eligible;
+  std::int64_t place = 0;  // in the lane; see lane_place
   TaskNo no;
   std::uint32_t slot = kNoSlot;
   auto operator<=>(const ReturnedTask& other) const {
-    return std::tie(eligible, no) <=> std::tie(other.eligible, other.no);
+    return std::tie(place, no) <=> std::tie(other.place, other.no);
   }
   bool operator==(const ReturnedTask& other) const { return no == other.no; }
 };
 
-// Tasks by (eligible, number): most in the FIFO, those that came back out of order beside it.
+// Tasks by (place, number): those that come in order in the FIFO, the others beside it. The place
+// is the instant they were eligible, or how long they run.
 struct Lane {
   std::int16_t priority = 0;
   std::uint8_t cost_class = 0;
-  Fifo fifo;               // its front record is never a tombstone
-  std::uint32_t live = 0;  // records of the FIFO that are not tombstones
-  Time last_eligible{INT64_MIN};
-  TaskNo last_no;  // of the record pushed last
+  Fifo fifo;                            // its front record is never a tombstone
+  std::uint32_t live = 0;               // records of the FIFO that are not tombstones
+  std::int64_t last_place = INT64_MIN;  // of the record pushed last
+  TaskNo last_no;
   std::set<ReturnedTask> returned;
 };
 

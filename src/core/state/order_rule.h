@@ -27,6 +27,8 @@ struct OrderRule {
   bool (*hot_first)(const OrderKey& hot, const OrderKey& cold, std::int64_t load_us);
   // The value of a flow's key is its tenant's V: a charge raises it by as much.
   bool value_is_v = false;
+  // Inside a lane the shortest run goes first, not the oldest.
+  bool lanes_by_run = false;
   // Heads compete per cost class, not only per priority.
   bool lanes_by_cost = false;
   // The queue key depends on how many tasks are startable or who was served last.

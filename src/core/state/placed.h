@@ -3,8 +3,13 @@
 // Tasks of one shape fit where their like fits, so shapes compete, each by its best flow:
 //   open     nothing is known against it: it is tried when its turn comes
 //   blocked  it was tried and fits nowhere, except perhaps on cells in `freed`
-// A cell is what packing calls a node: GPUs of one kind on one node, at most 16. Cells follow from
-// the hardware and are numbered in its order; they are made anew, lazily, when it changes.
+// A cell is what packing and the gang search call a node: GPUs of one kind and size on one node, at
+// most 16. Cells follow from the hardware and are numbered in its order; they are made anew,
+// lazily, when it changes.
+//
+// With reservations (policy) and work that is blocked, all placed work is planned in its order
+// instead: what fits beside the reservations made so far starts, the first few others get one. A
+// plan is made anew for every start; nothing of it outlives the state it was made from.
 //
 // Invariants: 1 a shape with flows that compete is open or blocked, by its exact key; 2 when no
 // node is dirty, a blocked shape fits no cell outside `freed`. All of it is an index: it is rebuilt
@@ -14,15 +19,21 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/indexed_heap.h"
+#include "base/time.h"
+#include "core/model/reason.h"
 #include "core/model/shape.h"
 #include "core/packing/node_view.h"
+#include "core/packing/pack_index.h"
 #include "core/state/need_index.h"
 #include "core/state/order_key.h"
+#include "core/timeline/plan.h"
+#include "core/topology/free_index.h"
 
 namespace berth::core {
 
@@ -35,10 +46,12 @@ struct ShapeWork {
   PlacedBench bench = PlacedBench::none;
   std::uint32_t led_prev = UINT32_MAX;  // list of its leader's tenant
   std::uint32_t led_next = UINT32_MAX;
+  std::uint64_t tried_at = 0;  // blocked: the version of the cells it was tried with
 };
 
 // Blocked shapes that differ only in CPUs, memory and VRAM stand in one index, by their CPUs.
 struct BlockedClass {
+  bool is_gang = false;  // may lie on several nodes
   std::uint16_t gpus = 0;
   std::uint16_t share = 0;
   KindMask kinds = 0;
@@ -47,29 +60,70 @@ struct BlockedClass {
 
 // Where a shape can start now.
 struct Place {
-  NodeId node;              // none: nowhere
-  std::vector<GpuId> gpus;  // on it; empty for work that needs none
-  explicit operator bool() const { return static_cast<bool>(node); }
+  NodeId node;              // of work without a GPU
+  std::vector<GpuId> gpus;  // by rank
+  explicit operator bool() const { return static_cast<bool>(node) || !gpus.empty(); }
+};
+
+// GPUs of one kind with as much VRAM, to the gang search: a kind.
+struct CellKind {
+  KindId kind;
+  Mib usable;
+  auto operator<=>(const CellKind&) const = default;
 };
 
 struct Cell {
   NodeId node;
+  std::uint32_t kind = 0;  // in PlacedWork::kinds
   std::vector<GpuId> gpus;
   NodeView view;
+  PoolId pool;  // in the plan
+};
+
+struct NextStart {
+  std::uint32_t slot = 0;  // of the task
+  OrderKey key;
+  Place place;
+};
+
+// What runs and what is reserved, over time. Kept only while placed work waits.
+struct PlacedPlan {
+  bool kept = false;
+  Pools pools;
+  std::vector<PoolId> roots;                                 // by cell kind
+  std::map<std::pair<std::uint32_t, RackId>, PoolId> racks;  // by cell kind and rack
+  LongWork long_work;
+  std::vector<Reservation> reservations;  // handles are task numbers
 };
 
 struct PlacedWork {
   bool in_use = false;            // cells are kept; from the first placed task on
   std::vector<ShapeWork> shapes;  // by number in the shape table
   HeapPositions positions;        // of shapes among the open or the blocked
+  HeapPositions rank_positions;
+  IndexedHeap<OrderKey> ranked;  // every shape that is open or blocked
   IndexedHeap<OrderKey> open;
   std::map<BlockedClass, NeedIndex> blocked;
+
   std::vector<Cell> cells;
-  std::vector<NodeView> empty_cells;      // each kind of cell once, as if nothing ran
+  std::vector<CellKind> kinds;            // at most kMaxKinds
+  std::vector<NodeView> empty_cells;      // each sort of cell once, as if nothing ran
   std::vector<std::uint32_t> first_cell;  // by node; the cells of a node stand together
   bool cells_stale = true;                // the hardware has changed
   std::vector<NodeId> dirty;              // nodes whose cells may have changed
   std::set<std::uint32_t> freed;          // cells with more room than when shapes were blocked
+  std::uint64_t version = 1;              // goes up when a cell has more room
+  std::uint64_t gangs_tried = 0;          // the version at which no blocked gang fitted
+  PackIndex pack;
+  std::optional<FreeIndex> tree;
+
+  PlacedPlan plan;
+  std::optional<NextStart> next;  // what starts next, until anything changes
 };
+
+// Whether all its GPUs must lie on one node.
+constexpr bool lies_on_one_node(const Shape& shape) {
+  return shape.gpus <= 1 || (shape.required && shape.within <= Level::node && shape.groups == 1);
+}
 
 }  // namespace berth::core

@@ -88,7 +88,7 @@ std::uint32_t copy_pays_from(const Queue& queue, const Model& model) {
 
 struct Seat {
   Bench bench = Bench::none;
-  ShapeClass shape;
+  HeadShape shape;
   std::int64_t need = 0;
   bool operator==(const Seat&) const = default;
 };
@@ -101,7 +101,7 @@ Seat place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
     return {};
   }
   const Head& head = state.flows.flow(queue.leader_flow).head;
-  const ShapeClass shape{head.gpus, head.share};
+  const HeadShape shape{head.gpus, head.share};
   if (!queue.spec.model) return {Bench::shape, shape, head.vram};
   if (queue.declined_at > 0) wake_at = 2 * queue.declined_at;
   const Model& model = state.model(queue.spec.model);

@@ -65,7 +65,7 @@ void forget_queues(State& state) {
     queue.ready = false;
     queue.key = OrderKey{};
     queue.bench = Bench::none;
-    queue.bench_shape = ShapeClass{};
+    queue.bench_shape = HeadShape{};
     queue.bench_need = 0;
   }
 }

@@ -118,8 +118,8 @@ struct State {
   HeapPositions bench_positions;
   IndexedHeap<OrderKey> turn;  // ready queues that have not been passed over
   IndexedHeap<OrderKey> hot;
-  std::map<ShapeClass, NeedIndex> shapes;
-  std::map<ShapeClass, NeedIndex> cold;
+  std::map<HeadShape, NeedIndex> shapes;
+  std::map<HeadShape, NeedIndex> cold;
   PlacedWork placed;
   std::set<std::pair<Time, QueueId>> overdue;
   std::set<QueueId> declined;
@@ -154,6 +154,10 @@ struct State {
 // Where the task stands inside its flow: exact ageing without a scan.
 std::int64_t head_key(const State& state, const Head& head);
 std::uint8_t cost_class(const TaskRow& row);
+// Where the task stands inside its lane: by the instant it was eligible, or by how long it runs.
+std::int64_t lane_place(const State& state, const TaskRow& row);
+// What a task that does not say how long it runs is taken for, where that decides on its turn.
+inline constexpr Duration kUnknownRun = minutes(60);
 // What a flow's timer is called, whatever slot the flow has.
 std::uint64_t tier_timer_id(const Flow& flow);
 // What the task adds to the work of its queue: its run time as far as it is counted, so that the
@@ -241,11 +245,21 @@ void refresh_led_shapes(State& state, TenantId tenant);
 void note_node(State& state, NodeId node);
 // From now on cells are kept; before, placed work costs nothing.
 void keep_cells(State& state);
-// Makes the index true: afterwards the first open shape, if there is one, can start. Decides
-// nothing.
+// Makes the index true, and finds what could start next (state.placed.next). Decides nothing.
 void settle_placed(State& state);
-// Where the shape can start now. REQUIRES settled cells.
-Place find_place(const State& state, std::uint32_t shape);
+// The shape as the gang search knows it: kinds are cell kinds with enough VRAM. No kinds: none has.
+Shape shape_for_tree(const State& state, const Shape& shape);
+
+// --- the plan of placed work (state/placed_plan.cpp) ------------------------------------------
+
+// When the lease is expected to end: one that is late, when what it was last charged for is used
+// up.
+Time planned_end(const Lease& lease);
+// Leases that start, end, or are expected to end at another time. Free while no plan is kept.
+void plan_start(State& state, const Lease& lease);
+void plan_finish(State& state, const Lease& lease);
+void plan_finish(State& state, const Lease& lease, GpuId lost);
+void plan_move_end(State& state, const Lease& lease, Time before);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 

@@ -17,9 +17,6 @@
 
 namespace berth::core {
 
-using RackId = Id<struct RackTag, std::uint32_t>;
-using IslandId = Id<struct IslandTag, std::uint32_t>;
-
 // Places for GPUs on one node. A set of GPUs of a node is a mask, bit i for index i.
 inline constexpr std::uint32_t kSlots = 16;
 using GpuMask = std::uint16_t;

@@ -29,9 +29,9 @@ std::int64_t need_of(std::int64_t amount, std::uint32_t part, std::uint32_t whol
 
 }  // namespace
 
-Demand demand_of(const Shape& shape) {
+GangDemand demand_of(const Shape& shape) {
   ASSERT(shape.gpus > 0);
-  Demand demand{.gpus_max = shape.gpus};
+  GangDemand demand{.gpus_max = shape.gpus};
   for (std::uint32_t m = 0; m <= kSlots; ++m) {
     demand.cpu[m] = need_of(shape.cpu.value, m, shape.gpus);
     demand.memory[m] = need_of(shape.memory.value, m, shape.gpus);

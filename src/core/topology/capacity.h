@@ -29,7 +29,7 @@ struct Visits {
 };
 
 // What one unit is, and what m GPUs of the gang need of their node.
-struct Demand {
+struct GangDemand {
   std::uint32_t unit = 1;      // GPUs
   bool in_islands = false;     // a unit lies in one island of its node
   std::uint32_t gpus_max = 1;  // of the whole gang: no node need carry more
@@ -39,12 +39,12 @@ struct Demand {
 };
 
 // Units of single GPUs. REQUIRES a gang: shape.gpus > 0.
-Demand demand_of(const Shape& shape);
+GangDemand demand_of(const Shape& shape);
 
 class Capacity {
  public:
   // The index and the visits outlive it.
-  Capacity(const FreeIndex& index, const Demand& demand, Visits& visits)
+  Capacity(const FreeIndex& index, const GangDemand& demand, Visits& visits)
       : index_(index), demand_(demand), visits_(visits) {}
 
   std::uint32_t units_on(std::uint32_t position) const;
@@ -88,7 +88,7 @@ class Capacity {
                                           const Fits& fits) const;
 
   const FreeIndex& index_;
-  Demand demand_;
+  GangDemand demand_;
   Visits& visits_;
 };
 

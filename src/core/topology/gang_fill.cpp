@@ -65,7 +65,7 @@ void GangFill::take_node(std::uint32_t position, std::uint32_t gpus, bool in_isl
   pieces_.push_back({position, gpus, in_islands});
 }
 
-void GangFill::take(const Demand& demand, const std::vector<StretchNo>& stretches,
+void GangFill::take(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                     const std::vector<RackRun>& runs, std::uint64_t units) {
   const Capacity capacity(index_, demand, visits_);
   const std::uint32_t units_max = std::min(kSlots, demand.gpus_max) / demand.unit;
@@ -88,7 +88,7 @@ void GangFill::take(const Demand& demand, const std::vector<StretchNo>& stretche
   ASSERT(units == 0 || visits_.spent);
 }
 
-void GangFill::take_all(const Demand& demand, const std::vector<StretchNo>& stretches,
+void GangFill::take_all(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                         std::uint32_t units_each) {
   const Capacity capacity(index_, demand, visits_);
   std::vector<std::uint32_t> positions;
@@ -98,7 +98,7 @@ void GangFill::take_all(const Demand& demand, const std::vector<StretchNo>& stre
     take_node(position, units_each * demand.unit, demand.in_islands);
 }
 
-void GangFill::take_some(const Demand& demand, const std::vector<RackRun>& runs,
+void GangFill::take_some(const GangDemand& demand, const std::vector<RackRun>& runs,
                          std::uint32_t units_each, std::uint64_t nodes) {
   const Capacity capacity(index_, demand, visits_);
   const auto racks = choose_racks(count_by_rack(capacity, runs, units_each), racks_in_use(), nodes);
@@ -114,7 +114,7 @@ void GangFill::take_some(const Demand& demand, const std::vector<RackRun>& runs,
   }
 }
 
-void GangFill::take_last(const Demand& demand, const std::vector<StretchNo>& stretches,
+void GangFill::take_last(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                          const std::vector<RackRun>& runs, std::uint32_t units) {
   const Capacity capacity(index_, demand, visits_);
   std::vector<std::uint32_t> taken;

@@ -21,7 +21,7 @@ class GangFill {
       : index_(index), gang_(gang), visits_(visits) {}
 
   // Takes units of the demand from these nodes. `runs` are the same nodes by rack.
-  void take(const Demand& demand, const std::vector<StretchNo>& stretches,
+  void take(const GangDemand& demand, const std::vector<StretchNo>& stretches,
             const std::vector<RackRun>& runs, std::uint64_t units);
   // Takes so many GPUs of one node; chosen together, or group by group, each in one island.
   void take_node(std::uint32_t position, std::uint32_t gpus, bool in_islands);
@@ -36,11 +36,11 @@ class GangFill {
     bool in_islands = false;
   };
 
-  void take_all(const Demand& demand, const std::vector<StretchNo>& stretches,
+  void take_all(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                 std::uint32_t units_each);
-  void take_some(const Demand& demand, const std::vector<RackRun>& runs, std::uint32_t units_each,
-                 std::uint64_t nodes);
-  void take_last(const Demand& demand, const std::vector<StretchNo>& stretches,
+  void take_some(const GangDemand& demand, const std::vector<RackRun>& runs,
+                 std::uint32_t units_each, std::uint64_t nodes);
+  void take_last(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                  const std::vector<RackRun>& runs, std::uint32_t units);
   std::vector<RackId> racks_in_use() const;
   void place(const Piece& piece, Gang& gang) const;

@@ -93,7 +93,7 @@ struct Counted {
 };
 
 Counted count(const std::vector<Scanned>& nodes, const Shape& shape, Level level) {
-  const std::uint32_t size = shape.gpus / shape.groups;
+  const std::uint32_t size = std::max<std::uint32_t>(shape.gpus / shape.groups, 1);
   Counted counted;
   std::map<IslandId, std::uint32_t> joined;
   for (const Scanned& node : nodes) {

@@ -37,8 +37,8 @@ std::vector<StretchNo> stretches_of(const std::vector<RackRun>& runs) {
   return stretches;
 }
 
-Demand GangRoom::by_group(bool in_islands) const {
-  Demand demand = gang_.demand;
+GangDemand GangRoom::by_group(bool in_islands) const {
+  GangDemand demand = gang_.demand;
   demand.unit = gang_.group_size;
   demand.in_islands = in_islands;
   return demand;
@@ -114,7 +114,7 @@ std::vector<std::uint64_t> GangRoom::islands_with(RackId rack, KindMask kinds,
   return keys;
 }
 
-std::uint64_t GangRoom::sum(const Demand& demand, const std::vector<StretchNo>& stretches,
+std::uint64_t GangRoom::sum(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                             std::uint64_t enough) const {
   const Capacity capacity(index_, demand, visits_);
   std::uint64_t units = 0;

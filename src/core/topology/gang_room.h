@@ -16,7 +16,7 @@ struct GangNumbers {
   std::uint32_t gpus = 1;
   std::uint32_t groups = 1;
   std::uint32_t group_size = 1;
-  Demand demand;  // in units of single GPUs
+  GangDemand demand;  // in units of single GPUs
 };
 GangNumbers numbers_of(const Shape& shape);
 
@@ -55,13 +55,13 @@ class GangRoom {
                                           std::uint32_t free_min) const;
 
   // Units of whole groups on one node, or in one island of it.
-  Demand by_group(bool in_islands) const;
+  GangDemand by_group(bool in_islands) const;
 
  private:
   bool wanted(const Pool& pool, KindMask kinds, bool loose) const {
     return allows(kinds, pool.kind) && !(loose && pool.joined);
   }
-  std::uint64_t sum(const Demand& demand, const std::vector<StretchNo>& stretches,
+  std::uint64_t sum(const GangDemand& demand, const std::vector<StretchNo>& stretches,
                     std::uint64_t enough) const;
   std::uint64_t groups_in_islands(const std::vector<std::uint64_t>& islands,
                                   std::uint64_t enough) const;

@@ -122,7 +122,7 @@ class Search {
   bool place_in_node(const std::vector<KindMask>& fitting, Level level) {
     if (gang_.gpus > kSlots) return false;
     const bool in_islands = level == Level::island;
-    const Demand demand = in_islands ? room_.by_group(true) : gang_.demand;
+    const GangDemand demand = in_islands ? room_.by_group(true) : gang_.demand;
     const auto node =
         Capacity(index_, demand, visits_).tightest(all_of(fitting), gang_.gpus / demand.unit, {});
     if (node) fill_.take_node(*node, gang_.gpus, in_islands);
@@ -200,7 +200,7 @@ class Search {
     return runs;
   }
 
-  void take(const Demand& demand, const Nodes& nodes, std::uint64_t units) {
+  void take(const GangDemand& demand, const Nodes& nodes, std::uint64_t units) {
     fill_.take(demand, nodes.stretches, nodes.runs, units);
   }
 

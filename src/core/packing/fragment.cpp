@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "base/assert.h"
 #include "base/units.h"
@@ -12,15 +13,36 @@
 namespace berth::core {
 namespace {
 
-constexpr std::size_t kBlock = 8;   // lanes that one vector register holds
+// Eight lanes at once; compilers turn it into what the machine has.
+typedef std::int16_t Block __attribute__((vector_size(16)));
+typedef std::int32_t WideBlock __attribute__((vector_size(32)));
+constexpr std::size_t kBlock = 8;
 constexpr std::int64_t kCopy = 64;  // parts of a copy that are counted
 constexpr std::int64_t kLaneMax = 32767;
+constexpr std::int64_t kCopiesMax = kLaneMax / kNodeGpusMax;  // on one GPU; a node adds them up
 constexpr std::int64_t kUnitMax = 1 << 20;  // keeps sums of lane products in 32 bits
 constexpr std::int64_t kMillionthsOfHundredth = kGpuMillionths / 100;
 constexpr std::uint8_t kWhole = kResiduals - 1;
 
 std::int16_t lane(std::int64_t value) {
   return static_cast<std::int16_t>(std::clamp<std::int64_t>(value, 0, kLaneMax));
+}
+
+Block load(const std::int16_t* lanes) {
+  Block block;
+  std::memcpy(&block, lanes, sizeof block);
+  return block;
+}
+
+std::int32_t sum_of(const WideBlock& block) {
+  std::int32_t sum = 0;
+  for (std::size_t j = 0; j < kBlock; ++j)
+    sum += block[j];
+  return sum;
+}
+
+void add_products(WideBlock& sum, const Block& a, const Block& b) {
+  sum += __builtin_convertvector(a, WideBlock) * __builtin_convertvector(b, WideBlock);
 }
 
 // The unit that uses the 16 bits of a lane best for weights up to `largest` (of kWeightTotal).
@@ -34,13 +56,6 @@ std::int64_t demand_of(const TypicalShape& typical) {
 }
 
 }  // namespace
-
-std::uint32_t idle_of(const NodeState& state) {
-  std::uint32_t idle = 0;
-  for (std::size_t i = 0; i < state.gpus; ++i)
-    idle += state.left[i];
-  return idle;
-}
 
 FragmentRows::FragmentRows(const TypicalMix& mix) {
   TypicalMix shapes;
@@ -71,7 +86,8 @@ FragmentRows::FragmentRows(const TypicalMix& mix) {
     for (std::uint32_t r = 0; r < kResiduals; ++r) {
       const std::uint32_t left = r * kResidualStep;
       room_[r * lanes_ + m] = lane(left >= share ? r : 0);
-      if (shape.gpus == 1) copies_[r * lanes_ + m] = lane(left / share * kCopy);
+      if (shape.gpus == 1)
+        copies_[r * lanes_ + m] = lane(std::min(left / share * kCopy, kCopiesMax));
     }
     for (std::uint32_t w = 0; shape.gpus > 1 && w <= kNodeGpusMax; ++w)
       wholes_[w * lanes_ + m] = lane(w / shape.gpus * kCopy);
@@ -92,25 +108,23 @@ FragmentRows::FragmentRows(const TypicalMix& mix) {
 
 // How often each shape could run on the state, in kCopy-ths.
 void FragmentRows::count_runs(const NodeState& state, Lane* runs) const {
-  const Lane* cpu = &cpu_[state.cpu * lanes_];
-  std::uint32_t wholes = 0;
+  std::size_t wholes = 0;
   std::array<const Lane*, kNodeGpusMax> rows;
   std::size_t used = 0;
   for (std::size_t i = 0; i < state.gpus; ++i) {
     wholes += state.left[i] == kWhole ? 1 : 0;
-    if (state.left[i] > 0) rows[used++] = &copies_[state.left[i] * lanes_];
+    rows[used] = &copies_[state.left[i] * lanes_];
+    used += state.left[i] > 0 ? 1 : 0;
   }
   const Lane* together = &wholes_[wholes * lanes_];
+  const Lane* cpu = &cpu_[state.cpu * lanes_];
   for (std::size_t base = 0; base < lanes_; base += kBlock) {
-    std::array<Lane, kBlock> sum;
-    for (std::size_t j = 0; j < kBlock; ++j)
-      sum[j] = together[base + j];
-    for (std::size_t i = 0; i < used; ++i) {
-      for (std::size_t j = 0; j < kBlock; ++j)
-        sum[j] = static_cast<Lane>(sum[j] + rows[i][base + j]);
-    }
-    for (std::size_t j = 0; j < kBlock; ++j)
-      runs[base + j] = std::min(sum[j], cpu[base + j]);
+    Block sum = load(together + base);
+    for (std::size_t i = 0; i < used; ++i)
+      sum += load(rows[i] + base);
+    const Block most = load(cpu + base);
+    sum = sum < most ? sum : most;
+    std::memcpy(runs + base, &sum, sizeof sum);
   }
   if (state.islands > 1) count_by_island(state, runs);
 }
@@ -139,20 +153,16 @@ std::int64_t FragmentRows::fragment(const NodeState& state, std::uint32_t idle) 
   std::array<Lane, kLanesMax> runs;
   count_runs(state, runs.data());
   const Lane* weight = &run_[state.kind.value * lanes_];
-  std::int32_t usable = 0;
+  WideBlock usable{};
   for (std::size_t base = 0; base < lanes_; base += kBlock) {
-    std::array<Lane, kBlock> room{};
-    for (std::size_t i = 0; i < state.gpus; ++i) {
-      const Lane* row = &room_[state.left[i] * lanes_ + base];
-      for (std::size_t j = 0; j < kBlock; ++j)
-        room[j] = static_cast<Lane>(room[j] + row[j]);
-    }
-    for (std::size_t j = 0; j < kBlock; ++j) {
-      const Lane counted = runs[base + j] > 0 ? room[j] : Lane{0};
-      usable += std::int32_t{counted} * weight[base + j];
-    }
+    Block room{};
+    for (std::size_t i = 0; i < state.gpus; ++i)
+      room += load(&room_[state.left[i] * lanes_ + base]);
+    const Block runs_here = load(&runs[base]);
+    room = runs_here > 0 ? room : Block{};
+    add_products(usable, room, load(weight + base));
   }
-  return idle * kMillionthsOfHundredth - usable * kMillionthsOfHundredth / run_unit_;
+  return idle * kMillionthsOfHundredth - sum_of(usable) * kMillionthsOfHundredth / run_unit_;
 }
 
 std::int64_t FragmentRows::copies_fragment(const NodeState& state, std::uint32_t idle) const {
@@ -160,13 +170,11 @@ std::int64_t FragmentRows::copies_fragment(const NodeState& state, std::uint32_t
   std::array<Lane, kLanesMax> runs;
   count_runs(state, runs.data());
   const Lane* weight = &size_[state.kind.value * lanes_];
-  std::int32_t usable = 0;
-  for (std::size_t base = 0; base < lanes_; base += kBlock) {
-    for (std::size_t j = 0; j < kBlock; ++j)
-      usable += std::int32_t{runs[base + j]} * weight[base + j];
-  }
+  WideBlock usable{};
+  for (std::size_t base = 0; base < lanes_; base += kBlock)
+    add_products(usable, load(&runs[base]), load(weight + base));
   return idle * kMillionthsOfHundredth -
-         std::int64_t{usable} * kGpuMillionths / (size_unit_ * kCopy);
+         sum_of(usable) * std::int64_t{kGpuMillionths} / (size_unit_ * kCopy);
 }
 
 TypicalMix sharpened(const TypicalMix& mix) {

@@ -15,9 +15,6 @@
 
 namespace berth::core {
 
-// Idle parts of the state's GPUs, in hundredths.
-std::uint32_t idle_of(const NodeState& state);
-
 class FragmentRows {
  public:
   FragmentRows() = default;

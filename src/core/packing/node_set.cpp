@@ -68,4 +68,14 @@ void NodeSet::erase(std::uint64_t key) {
   }
 }
 
+NodeSet::Summary NodeSet::summary() const {
+  Summary result;
+  if (!blocks_.empty()) result.first_key = blocks_.front().members.front().key;
+  for (const Block& block : blocks_) {
+    result.cpu_most = std::max(result.cpu_most, block.cpu_most);
+    result.memory_most = std::max(result.memory_most, block.memory_most);
+  }
+  return result;
+}
+
 }  // namespace berth::core

@@ -40,6 +40,14 @@ class NodeSet {
     return std::nullopt;
   }
 
+  // What the whole set offers at most.
+  struct Summary {
+    std::uint64_t first_key = UINT64_MAX;
+    std::int64_t cpu_most = -1;
+    std::int64_t memory_most = -1;
+  };
+  Summary summary() const;
+
   template <class Visit>
   void visit(Visit visit) const {
     for (const Block& block : blocks_) {

@@ -11,8 +11,9 @@
 namespace berth::core {
 namespace {
 
-constexpr std::int64_t kUnit = 500;     // thousandths of a core
-constexpr std::uint32_t kLinear = 256;  // steps of one unit
+constexpr std::int64_t kUnit = 1000;   // one core
+constexpr std::uint32_t kLinear = 64;  // steps of one unit
+constexpr std::uint32_t kDoublings = 4;
 constexpr std::uint32_t kHalf = kLinear / 2;
 
 // The width of a step and its least amount, in units.
@@ -32,8 +33,8 @@ struct IslandView {
 }  // namespace
 
 std::uint16_t cpu_step(std::int64_t milli) {
-  const auto units =
-      static_cast<std::uint32_t>(std::clamp<std::int64_t>(milli / kUnit, 0, kLinear * 8 - 1));
+  const auto units = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(milli / kUnit, 0, (kLinear << kDoublings) - 1));
   if (units < kLinear) return static_cast<std::uint16_t>(units);
   const auto doubling = static_cast<std::uint32_t>(std::bit_width(units / kLinear));
   return static_cast<std::uint16_t>(kLinear + (doubling - 1) * kHalf + (units >> doubling) - kHalf);
@@ -50,6 +51,13 @@ std::int64_t cpu_end(std::uint16_t step) {
   if (step + 1U >= kCpuSteps) return INT64_MAX;
   const auto [width, low] = width_and_low(step);
   return (low + width) * kUnit;
+}
+
+std::uint32_t idle_of(const NodeState& state) {
+  std::uint32_t idle = 0;
+  for (const std::uint8_t left : state.left)  // past the node's GPUs: 0
+    idle += left;
+  return idle;
 }
 
 NodeState outline(const NodeView& view) {
@@ -72,6 +80,7 @@ NodeState outline(const NodeView& view) {
 
 NodeState canonical(const NodeState& state) {
   NodeState result = state;
+  if (idle_of(state) == 0) result.cpu = 0;
   if (state.islands <= 1) {
     std::sort(result.left.begin(), result.left.begin() + state.gpus, std::greater<>());
     return result;

@@ -16,8 +16,8 @@ namespace berth::core {
 inline constexpr std::uint32_t kResidualStep = 10;                     // thousandths
 inline constexpr std::uint32_t kResiduals = 1000 / kResidualStep + 1;  // 0..100
 
-// Free CPUs: steps of half a core up to 128 cores, then 128 steps for each doubling, up to 1,024.
-inline constexpr std::uint32_t kCpuSteps = 256 + 3 * 128;
+// Free CPUs: steps of one core up to 64, then 32 steps for each doubling, up to 1,024 cores.
+inline constexpr std::uint32_t kCpuSteps = 64 + 4 * 32;
 std::uint16_t cpu_step(std::int64_t milli);
 std::int64_t cpu_low(std::uint16_t step);  // the least amount of the step, in thousandths
 std::int64_t cpu_mid(
@@ -36,10 +36,13 @@ struct NodeState {
   auto operator<=>(const NodeState&) const = default;
 };
 
+// Idle parts of the state's GPUs, in hundredths.
+std::uint32_t idle_of(const NodeState& state);
+
 // The state with its GPUs in the node's own order.
 NodeState outline(const NodeView& view);
 
-// The same for all nodes alike.
+// The same for all nodes alike. Where no GPU has anything left the CPUs tell nothing; they are 0.
 NodeState canonical(const NodeState& state);
 
 // `gpus` of the usable GPUs of a state, those whose loss breaks the fewest islands; there the

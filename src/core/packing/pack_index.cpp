@@ -65,6 +65,7 @@ std::uint32_t PackIndex::join(NodeId node, const NodeView& view) {
     if (free_slots_.empty()) {
       free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
       slots_.emplace_back();
+      summaries_.emplace_back();
     }
     it->second = free_slots_.back();
     free_slots_.pop_back();
@@ -73,6 +74,7 @@ std::uint32_t PackIndex::join(NodeId node, const NodeView& view) {
     note_change(it->second);
   }
   slots_[it->second].members.insert({tie_key(node), view.cpu.value, view.memory.value});
+  summaries_[it->second] = slots_[it->second].members.summary();
   return it->second;
 }
 
@@ -80,6 +82,7 @@ void PackIndex::leave(NodeId node) {
   const std::uint32_t slot = nodes_[node.value].state;
   State& state = slots_[slot];
   state.members.erase(tie_key(node));
+  summaries_[slot] = state.members.summary();
   if (!state.members.empty()) return;
   state_slots_.erase(state.state);
   free_slots_.push_back(slot);
@@ -122,16 +125,11 @@ std::optional<PackIndex::Choice> PackIndex::best(const Shape& shape) {
   gpus_changed_ = false;
   Cache& cache = cache_for(shape);
   bring_up_to_date(cache, shape);
-  std::int32_t done = INT32_MIN;
-  for (;;) {
-    std::int32_t next = kCannot;
-    for (const std::int32_t cost : cache.costs)
-      next = cost > done && cost < next ? cost : next;
-    if (next == kCannot) return std::nullopt;
-    if (const auto node = first_at(cache, next, shape))
+  for (const auto& [cost, slots] : cache.levels) {
+    if (const auto node = first_of(slots, shape))
       return Choice{*node, gpus_on(nodes_[node->value], shape)};
-    done = next;
   }
+  return std::nullopt;
 }
 
 PackIndex::Cache& PackIndex::cache_for(const Shape& shape) {
@@ -147,23 +145,42 @@ PackIndex::Cache& PackIndex::cache_for(const Shape& shape) {
 
 void PackIndex::bring_up_to_date(Cache& cache, const Shape& shape) {
   const std::uint64_t now = changes_dropped_ + changes_.size();
-  if (cache.costs.empty() || cache.seen < changes_dropped_) {
-    cache.costs.assign(slots_.size(), kCannot);
-    for (const auto& [state, slot] : state_slots_)
-      cache.costs[slot] = score(slots_[slot], shape);
+  cache.places.resize(slots_.size());
+  const auto renew = [&](std::uint32_t slot) {
+    const State& state = slots_[slot];
+    cache.set(slot, state.members.empty() ? kCannot : score(state, shape));
+  };
+  if (cache.seen < changes_dropped_ || now - cache.seen >= slots_.size()) {
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+      renew(slot);
   } else {
-    cache.costs.resize(slots_.size(), kCannot);
     for (std::uint64_t i = cache.seen; i < now; ++i) {
       const std::uint32_t slot = changes_[i - changes_dropped_];
-      const State& state = slots_[slot];
-      if (state.changed != i + 1) continue;
-      cache.costs[slot] = state.members.empty() ? kCannot : score(state, shape);
+      if (slots_[slot].changed == i + 1) renew(slot);  // else it comes again
     }
   }
   cache.seen = now;
 }
 
+void PackIndex::Cache::set(std::uint32_t slot, std::int32_t cost) {
+  Place& place = places[slot];
+  if (place.cost == cost) return;
+  if (place.cost != kCannot) {
+    std::vector<std::uint32_t>& level = levels[place.cost];
+    places[level.back()].index = place.index;
+    level[place.index] = level.back();
+    level.pop_back();
+  }
+  place.cost = cost;
+  if (cost == kCannot) return;
+  std::vector<std::uint32_t>& level = levels[cost];
+  place.index = static_cast<std::uint32_t>(level.size());
+  level.push_back(slot);
+}
+
 std::int32_t PackIndex::score(const State& state, const Shape& shape) const {
+  const bool full = idle_of(state.state) == 0;
+  if (full) return shape.gpus == 0 ? 0 : kCannot;
   if (cpu_end(state.state.cpu) <= shape.cpu.value) return kCannot;
   if (shape.gpus > 0 && (shape.gpus > state.state.gpus || !allows(shape.kinds, state.state.kind)))
     return kCannot;
@@ -172,14 +189,17 @@ std::int32_t PackIndex::score(const State& state, const Shape& shape) const {
   return start ? start->cost : kCannot;
 }
 
-std::optional<NodeId> PackIndex::first_at(const Cache& cache, std::int32_t cost,
+std::optional<NodeId> PackIndex::first_of(const std::vector<std::uint32_t>& slots,
                                           const Shape& shape) const {
   std::uint64_t first = UINT64_MAX;
-  for (std::size_t slot = 0; slot < cache.costs.size(); ++slot) {
-    if (cache.costs[slot] != cost) continue;
-    const auto accepts = [&](std::uint64_t key) {
-      return fits(nodes_[node_of(key).value].view, shape);
-    };
+  const auto accepts = [&](std::uint64_t key) {
+    return fits(nodes_[node_of(key).value].view, shape);
+  };
+  for (const std::uint32_t slot : slots) {
+    const NodeSet::Summary& most = summaries_[slot];
+    if (most.first_key >= first || most.cpu_most < shape.cpu.value ||
+        most.memory_most < shape.memory.value)
+      continue;
     const auto found =
         slots_[slot].members.find(shape.cpu.value, shape.memory.value, first, accepts);
     if (found) first = *found;

@@ -67,9 +67,16 @@ class PackIndex {
   };
   // What a class of shapes costs on each state.
   struct Cache {
-    std::vector<std::int32_t> costs;  // by slot
-    std::uint64_t seen = 0;           // changes up to here are in costs
-    std::uint64_t used = 0;           // the number of the last question
+    struct Place {
+      std::int32_t cost = kCannot;
+      std::uint32_t index = 0;  // in its level
+    };
+    std::map<std::int32_t, std::vector<std::uint32_t>> levels;  // slots by cost, in no order
+    std::vector<Place> places;                                  // by slot
+    std::uint64_t seen = 0;                                     // changes up to here are counted in
+    std::uint64_t used = 0;                                     // the number of the last question
+
+    void set(std::uint32_t slot, std::int32_t cost);
   };
   struct CacheKey {
     ShapeClass shape;
@@ -85,13 +92,14 @@ class PackIndex {
   Cache& cache_for(const Shape& shape);
   void bring_up_to_date(Cache& cache, const Shape& shape);
   std::int32_t score(const State& state, const Shape& shape) const;
-  std::optional<NodeId> first_at(const Cache& cache, std::int32_t cost, const Shape& shape) const;
+  std::optional<NodeId> first_of(const std::vector<std::uint32_t>& slots, const Shape& shape) const;
   GpuSet gpus_on(const Node& node, const Shape& shape) const;
 
   Worth worth_;
   std::vector<Node> nodes_;  // by id
   std::map<NodeState, std::uint32_t> state_slots_;
   std::vector<State> slots_;
+  std::vector<NodeSet::Summary> summaries_;  // by slot: what first_of looks at, close together
   std::vector<std::uint32_t> free_slots_;
   std::vector<std::int64_t> gpus_by_kind_ = std::vector<std::int64_t>(kMaxKinds, 0);
   bool gpus_changed_ = false;

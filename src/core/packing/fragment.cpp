@@ -149,7 +149,7 @@ void FragmentRows::count_by_island(const NodeState& state, Lane* runs) const {
 }
 
 std::int64_t FragmentRows::fragment(const NodeState& state, std::uint32_t idle) const {
-  if (idle == 0) return 0;
+  if (idle == 0 || lanes_ == 0) return idle * kMillionthsOfHundredth;
   std::array<Lane, kLanesMax> runs;
   count_runs(state, runs.data());
   const Lane* weight = &run_[state.kind.value * lanes_];
@@ -166,7 +166,7 @@ std::int64_t FragmentRows::fragment(const NodeState& state, std::uint32_t idle) 
 }
 
 std::int64_t FragmentRows::copies_fragment(const NodeState& state, std::uint32_t idle) const {
-  if (idle == 0) return 0;
+  if (idle == 0 || lanes_ == 0) return idle * kMillionthsOfHundredth;
   std::array<Lane, kLanesMax> runs;
   count_runs(state, runs.data());
   const Lane* weight = &size_[state.kind.value * lanes_];

@@ -9,8 +9,6 @@
 namespace berth::core {
 namespace {
 
-constexpr std::size_t kChangesMax = 4096;
-
 // The place of a node in the order of ties: an invertible mix of its id above the id itself.
 std::uint64_t tie_key(NodeId node) {
   std::uint32_t x = node.value;
@@ -21,16 +19,6 @@ std::uint64_t tie_key(NodeId node) {
 }
 
 NodeId node_of(std::uint64_t key) { return NodeId{static_cast<std::uint32_t>(key)}; }
-
-// GPUs that some node of the state might use for the shape; an exact test follows.
-GpuSet maybe_usable(const NodeState& state, const Shape& shape) {
-  GpuSet usable = 0;
-  for (std::size_t i = 0; i < state.gpus; ++i) {
-    const std::uint32_t most = state.left[i] * kResidualStep + kResidualStep - 1;
-    if (most >= shape.share) usable |= GpuSet{1} << i;
-  }
-  return usable;
-}
 
 }  // namespace
 
@@ -66,6 +54,7 @@ std::uint32_t PackIndex::join(NodeId node, const NodeView& view) {
       free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
       slots_.emplace_back();
       summaries_.emplace_back();
+      changed_.push_back(0);
     }
     it->second = free_slots_.back();
     free_slots_.pop_back();
@@ -90,12 +79,8 @@ void PackIndex::leave(NodeId node) {
 }
 
 void PackIndex::note_change(std::uint32_t slot) {
-  if (changes_.size() == kChangesMax) {
-    changes_.erase(changes_.begin(), changes_.begin() + kChangesMax / 2);
-    changes_dropped_ += kChangesMax / 2;
-  }
-  changes_.push_back(slot);
-  slots_[slot].changed = changes_dropped_ + changes_.size();
+  changed_[slot] = ++changes_;
+  recent_[changes_ % kRecent] = slot;
 }
 
 void PackIndex::count_gpus(const NodeView& view, std::int64_t sign) {
@@ -105,11 +90,13 @@ void PackIndex::count_gpus(const NodeView& view, std::int64_t sign) {
 }
 
 void PackIndex::set_mix(TypicalMix mix) {
+  if (mix == worth_.mix()) return;
   worth_.set_mix(std::move(mix));
   forget_scores();
 }
 
 void PackIndex::set_table(std::optional<ValueTable> table) {
+  if (table == worth_.table()) return;
   worth_.set_table(std::move(table));
   forget_scores();
 }
@@ -120,19 +107,21 @@ void PackIndex::forget_scores() {
     slots_[slot].phi = worth_.phi(state);
 }
 
-std::optional<PackIndex::Choice> PackIndex::best(const Shape& shape) {
+std::optional<PackIndex::Choice> PackIndex::best(const Shape& shape) const {
   if (gpus_changed_ && worth_.set_gpus(gpus_by_kind_)) caches_.clear();
   gpus_changed_ = false;
   Cache& cache = cache_for(shape);
   bring_up_to_date(cache, shape);
-  for (const auto& [cost, slots] : cache.levels) {
-    if (const auto node = first_of(slots, shape))
-      return Choice{*node, gpus_on(nodes_[node->value], shape)};
-  }
-  return std::nullopt;
+  std::optional<Choice> choice;
+  cache.levels.visit_levels([&](std::uint32_t slot) {
+    const auto node = first_of(cache.levels, slot, shape);
+    if (node) choice = Choice{*node, gpus_on(nodes_[node->value], shape)};
+    return node.has_value();
+  });
+  return choice;
 }
 
-PackIndex::Cache& PackIndex::cache_for(const Shape& shape) {
+PackIndex::Cache& PackIndex::cache_for(const Shape& shape) const {
   const CacheKey key{class_of(shape), needs_island(shape)};
   if (caches_.size() == kCachesMax && !caches_.contains(key)) {
     caches_.erase(std::min_element(caches_.begin(), caches_.end(),
@@ -143,59 +132,34 @@ PackIndex::Cache& PackIndex::cache_for(const Shape& shape) {
   return cache;
 }
 
-void PackIndex::bring_up_to_date(Cache& cache, const Shape& shape) {
-  const std::uint64_t now = changes_dropped_ + changes_.size();
-  cache.places.resize(slots_.size());
+void PackIndex::bring_up_to_date(Cache& cache, const Shape& shape) const {
+  cache.levels.resize(slots_.size());
   const auto renew = [&](std::uint32_t slot) {
     const State& state = slots_[slot];
-    cache.set(slot, state.members.empty() ? kCannot : score(state, shape));
+    cache.levels.set(
+        slot, state.members.empty() ? kCostNone : worth_.cheapest(state.state, state.phi, shape));
   };
-  if (cache.seen < changes_dropped_ || now - cache.seen >= slots_.size()) {
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
-      renew(slot);
+  if (changes_ - cache.seen <= kRecent) {
+    for (std::uint64_t i = cache.seen + 1; i <= changes_; ++i) {
+      const std::uint32_t slot = recent_[i % kRecent];
+      if (changed_[slot] == i) renew(slot);  // else it comes again
+    }
   } else {
-    for (std::uint64_t i = cache.seen; i < now; ++i) {
-      const std::uint32_t slot = changes_[i - changes_dropped_];
-      if (slots_[slot].changed == i + 1) renew(slot);  // else it comes again
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+      if (changed_[slot] > cache.seen) renew(slot);
     }
   }
-  cache.seen = now;
+  cache.seen = changes_;
 }
 
-void PackIndex::Cache::set(std::uint32_t slot, std::int32_t cost) {
-  Place& place = places[slot];
-  if (place.cost == cost) return;
-  if (place.cost != kCannot) {
-    std::vector<std::uint32_t>& level = levels[place.cost];
-    places[level.back()].index = place.index;
-    level[place.index] = level.back();
-    level.pop_back();
-  }
-  place.cost = cost;
-  if (cost == kCannot) return;
-  std::vector<std::uint32_t>& level = levels[cost];
-  place.index = static_cast<std::uint32_t>(level.size());
-  level.push_back(slot);
-}
-
-std::int32_t PackIndex::score(const State& state, const Shape& shape) const {
-  const bool full = idle_of(state.state) == 0;
-  if (full) return shape.gpus == 0 ? 0 : kCannot;
-  if (cpu_end(state.state.cpu) <= shape.cpu.value) return kCannot;
-  if (shape.gpus > 0 && (shape.gpus > state.state.gpus || !allows(shape.kinds, state.state.kind)))
-    return kCannot;
-  const GpuSet usable = shape.gpus == 0 ? 0 : maybe_usable(state.state, shape);
-  const auto start = worth_.best_start(state.state, state.phi, shape, usable);
-  return start ? start->cost : kCannot;
-}
-
-std::optional<NodeId> PackIndex::first_of(const std::vector<std::uint32_t>& slots,
+// Of a level, from its first slot on: the first node in the order of ties where the shape fits.
+std::optional<NodeId> PackIndex::first_of(const CostLevels& levels, std::uint32_t slot,
                                           const Shape& shape) const {
   std::uint64_t first = UINT64_MAX;
   const auto accepts = [&](std::uint64_t key) {
     return fits(nodes_[node_of(key).value].view, shape);
   };
-  for (const std::uint32_t slot : slots) {
+  for (; slot != CostLevels::kEnd; slot = levels.next(slot)) {
     const NodeSet::Summary& most = summaries_[slot];
     if (most.first_key >= first || most.cpu_most < shape.cpu.value ||
         most.memory_most < shape.memory.value)

@@ -10,11 +10,13 @@
 // answered.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "core/packing/cost_levels.h"
 #include "core/packing/node_set.h"
 #include "core/packing/node_state.h"
 #include "core/packing/node_view.h"
@@ -39,7 +41,7 @@ class PackIndex {
     GpuSet gpus = 0;
     bool operator==(const Choice&) const = default;
   };
-  std::optional<Choice> best(const Shape& shape);
+  std::optional<Choice> best(const Shape& shape) const;
 
   // Calls visit(node, view) for each node, by id.
   template <class Visit>
@@ -52,7 +54,7 @@ class PackIndex {
 
  private:
   static constexpr std::size_t kCachesMax = 192;
-  static constexpr std::int32_t kCannot = INT32_MAX;
+  static constexpr std::size_t kRecent = 256;
 
   struct Node {
     NodeView view;
@@ -62,21 +64,13 @@ class PackIndex {
   struct State {
     NodeState state;
     std::int64_t phi = 0;
-    NodeSet members;            // none: the slot is free
-    std::uint64_t changed = 0;  // the number of its last entry in changes_
+    NodeSet members;  // none: the slot is free
   };
   // What a class of shapes costs on each state.
   struct Cache {
-    struct Place {
-      std::int32_t cost = kCannot;
-      std::uint32_t index = 0;  // in its level
-    };
-    std::map<std::int32_t, std::vector<std::uint32_t>> levels;  // slots by cost, in no order
-    std::vector<Place> places;                                  // by slot
-    std::uint64_t seen = 0;                                     // changes up to here are counted in
-    std::uint64_t used = 0;                                     // the number of the last question
-
-    void set(std::uint32_t slot, std::int32_t cost);
+    CostLevels levels;       // of slots
+    std::uint64_t seen = 0;  // changes up to here are counted in
+    std::uint64_t used = 0;  // the number of the last question
   };
   struct CacheKey {
     ShapeClass shape;
@@ -89,25 +83,28 @@ class PackIndex {
   void note_change(std::uint32_t slot);
   void count_gpus(const NodeView& view, std::int64_t sign);
   void forget_scores();
-  Cache& cache_for(const Shape& shape);
-  void bring_up_to_date(Cache& cache, const Shape& shape);
-  std::int32_t score(const State& state, const Shape& shape) const;
-  std::optional<NodeId> first_of(const std::vector<std::uint32_t>& slots, const Shape& shape) const;
+  Cache& cache_for(const Shape& shape) const;
+  void bring_up_to_date(Cache& cache, const Shape& shape) const;
+  std::optional<NodeId> first_of(const CostLevels& levels, std::uint32_t slot,
+                                 const Shape& shape) const;
   GpuSet gpus_on(const Node& node, const Shape& shape) const;
 
-  Worth worth_;
+  mutable Worth worth_;      // its prices of kinds follow the GPUs when next asked
   std::vector<Node> nodes_;  // by id
   std::map<NodeState, std::uint32_t> state_slots_;
   std::vector<State> slots_;
   std::vector<NodeSet::Summary> summaries_;  // by slot: what first_of looks at, close together
   std::vector<std::uint32_t> free_slots_;
   std::vector<std::int64_t> gpus_by_kind_ = std::vector<std::int64_t>(kMaxKinds, 0);
-  bool gpus_changed_ = false;
+  mutable bool gpus_changed_ = false;
 
-  std::vector<std::uint32_t> changes_;  // slots that came to be or ceased, in order
-  std::uint64_t changes_dropped_ = 0;   // how many came before changes_[0]
-  std::map<CacheKey, Cache> caches_;
-  std::uint64_t questions_ = 0;
+  // A slot changes when its state comes to be or ceases; changes are numbered from 1.
+  std::uint64_t changes_ = 0;
+  std::vector<std::uint64_t> changed_;           // by slot: its last change
+  std::array<std::uint32_t, kRecent> recent_{};  // the slot of change i at i % kRecent
+
+  mutable std::map<CacheKey, Cache> caches_;
+  mutable std::uint64_t questions_ = 0;
 };
 
 }  // namespace berth::core

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "core/packing/cost_levels.h"
 
 namespace berth::core {
 namespace {
@@ -31,6 +32,16 @@ std::int64_t broken_islands(const NodeState& state) {
   for (std::size_t i = 0; i < state.islands; ++i)
     broken += left[i] > 0 && left[i] < size[i] ? 1 : 0;
   return broken;
+}
+
+// GPUs that some node of the state might use for the shape.
+GpuSet maybe_usable(const NodeState& state, const Shape& shape) {
+  GpuSet usable = 0;
+  for (std::size_t i = 0; i < state.gpus; ++i) {
+    const std::uint32_t most = state.left[i] * kResidualStep + kResidualStep - 1;
+    if (most >= shape.share) usable |= GpuSet{1} << i;
+  }
+  return usable;
 }
 
 NodeState after_start(const NodeState& state, const Shape& shape, GpuSet gpus) {
@@ -89,7 +100,20 @@ std::int32_t Worth::cost(const NodeState& after, std::int64_t phi_before,
   const std::uint32_t kind = after.kind.value;
   if (!table_ && shape.gpus > 0 && kind < kind_price_.size())
     value += kind_price_[kind] * shape.gpus * shape.share / 1000;
-  return static_cast<std::int32_t>(rounded(value));
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(rounded(value), -kCostMost, kCostMost));
+}
+
+std::int32_t Worth::cheapest(const NodeState& state, std::int64_t phi_before,
+                             const Shape& shape) const {
+  if (shape.gpus > 0 && (shape.gpus > state.gpus || !allows(shape.kinds, state.kind)))
+    return kCostNone;
+  if (idle_of(state) == 0) {
+    // No room is lost here, and the CPUs are not told; less than a step may be left of a GPU.
+    return shape.gpus == 0 || shape.share < kResidualStep ? 0 : kCostNone;
+  }
+  if (cpu_end(state.cpu) <= shape.cpu.value) return kCostNone;
+  const auto start = best_start(state, phi_before, shape, maybe_usable(state, shape));
+  return start ? start->cost : kCostNone;
 }
 
 std::optional<Worth::Start> Worth::best_start(const NodeState& state, std::int64_t phi_before,

@@ -32,7 +32,7 @@ class Worth {
   std::int64_t phi(const NodeState& state) const;
 
   struct Start {
-    std::int32_t cost = 0;  // in steps
+    std::int32_t cost = 0;  // in steps, -kCostMost .. kCostMost (cost_levels.h)
     GpuSet gpus = 0;        // by their index in the state
   };
   // The cheapest way to start the shape on the state, on GPUs out of `usable` (asked only when the
@@ -40,6 +40,11 @@ class Worth {
   // index. `phi_before` is phi(state).
   std::optional<Start> best_start(const NodeState& state, std::int64_t phi_before,
                                   const Shape& shape, GpuSet usable) const;
+
+  // What the shape costs at the least on the nodes of a canonical state, kCostNone where none of
+  // them can take it. Buckets hide small differences: a node of the state may fit, or may not;
+  // where it fits, this is its cost.
+  std::int32_t cheapest(const NodeState& state, std::int64_t phi_before, const Shape& shape) const;
 
  private:
   std::int32_t cost(const NodeState& after, std::int64_t phi_before, const Shape& shape) const;

@@ -1,0 +1,154 @@
+// Self-play: the same table whatever the order of arrivals, and a table that is worth having.
+#include "sim/self_play.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <gtest/gtest.h>
+
+#include "core/packing/pack_index.h"
+#include "sim/rng.h"
+
+namespace berth::sim {
+namespace {
+
+using core::NodeView;
+using core::Shape;
+
+constexpr std::int64_t kGpus = 30 * 8 + 10 * 2;
+
+std::vector<NodeView> small_cluster() {
+  std::vector<NodeView> nodes(40);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    NodeView& node = nodes[i];
+    node.kind = KindId{i < 30 ? 0U : 1U};
+    node.gpus = i < 30 ? 8 : 2;
+    node.cpu = Milli{96'000};
+    node.memory = Mib{400'000};
+    std::fill_n(node.left.begin(), node.gpus, 1000);
+  }
+  return nodes;
+}
+
+Shape shape_of(int gpus, int share, std::int64_t cpu) {
+  Shape shape;
+  shape.gpus = static_cast<std::uint16_t>(gpus);
+  shape.share = static_cast<std::uint16_t>(share);
+  shape.cpu = Milli{cpu};
+  shape.memory = Mib{8000};
+  return shape;
+}
+
+std::vector<Shape> arrivals() {
+  std::vector<Shape> shapes;
+  shapes.insert(shapes.end(), 400, shape_of(1, 1000, 11'000));
+  shapes.insert(shapes.end(), 200, shape_of(1, 810, 3'000));
+  shapes.insert(shapes.end(), 150, shape_of(1, 470, 8'000));
+  shapes.insert(shapes.end(), 80, shape_of(1, 190, 2'000));
+  shapes.insert(shapes.end(), 100, shape_of(0, 1000, 12'000));
+  shapes.insert(shapes.end(), 10, shape_of(8, 1000, 64'000));
+  return shapes;
+}
+
+void shuffle(std::vector<Shape>& shapes, std::uint64_t seed) {
+  Rng rng(seed);
+  for (std::size_t i = shapes.size(); i > 1; --i)
+    std::swap(shapes[i - 1],
+              shapes[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(i) - 1))]);
+}
+
+core::TypicalMix mix_of(const std::vector<Shape>& shapes) {
+  core::Mix mix;
+  for (const Shape& shape : shapes)
+    mix.note_arrival(shape);
+  return typical(mix);
+}
+
+// Thousandths of a GPU in use when arrivals have asked for 130 % of the GPUs.
+std::int64_t used_with(const std::optional<core::ValueTable>& table, std::vector<Shape> shapes,
+                       std::uint64_t seed) {
+  core::PackIndex index;
+  index.set_mix(mix_of(shapes));
+  index.set_table(table);
+  const std::vector<NodeView> nodes = small_cluster();
+  for (std::uint32_t i = 0; i < nodes.size(); ++i)
+    index.put(NodeId{i}, nodes[i]);
+  shuffle(shapes, seed);
+  std::int64_t used = 0;
+  std::int64_t asked = 0;
+  for (const Shape& shape : shapes) {
+    asked += std::int64_t{shape.gpus} * shape.share;
+    if (asked > kGpus * 1300) break;
+    const auto choice = index.best(shape);
+    if (!choice) continue;
+    NodeView view = *index.find(choice->node);
+    view.cpu -= shape.cpu;
+    view.memory -= shape.memory;
+    for (core::GpuSet rest = choice->gpus; rest != 0; rest &= rest - 1) {
+      std::uint16_t& left = view.left[static_cast<std::size_t>(std::countr_zero(rest))];
+      left = static_cast<std::uint16_t>(left - shape.share);
+    }
+    index.put(choice->node, view);
+    used += std::int64_t{shape.gpus} * shape.share;
+  }
+  return used;
+}
+
+TEST(SelfPlay, ShuffledArrivalsGiveTheSameTable) {
+  std::vector<Shape> shapes = arrivals();
+  const auto table = train_value_table(small_cluster(), mix_of(shapes));
+  ASSERT_TRUE(table);
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    shuffle(shapes, seed);
+    const auto again = train_value_table(small_cluster(), mix_of(shapes));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(encode(*again), encode(*table));
+  }
+  shapes.insert(shapes.end(), 50, shape_of(1, 350, 1000));
+  EXPECT_NE(encode(*train_value_table(small_cluster(), mix_of(shapes))), encode(*table));
+}
+
+TEST(SelfPlay, ItsTableCanBeReadBack) {
+  const auto table = train_value_table(small_cluster(), mix_of(arrivals()));
+  ASSERT_TRUE(table);
+  const auto read = core::decode_value_table(encode(*table));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, *table);
+  EXPECT_EQ(table->pages.size(), 2U) << "one for each kind in the inventory";
+}
+
+TEST(SelfPlay, TheTableUsesMoreOfTheGpusThanNone) {
+  const auto table = train_value_table(small_cluster(), mix_of(arrivals()));
+  std::int64_t with = 0;
+  std::int64_t without = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    with += used_with(table, arrivals(), seed);
+    without += used_with(std::nullopt, arrivals(), seed);
+  }
+  EXPECT_GT(with, without);
+}
+
+TEST(SelfPlay, ReportsEachRoundAndCanBeStopped) {
+  std::vector<std::uint32_t> rounds;
+  const auto stop_after = [&](std::uint32_t last) {
+    rounds.clear();
+    return train_value_table(small_cluster(), mix_of(arrivals()), {},
+                             [&, last](const SelfPlayProgress& progress) {
+                               rounds.push_back(progress.round);
+                               EXPECT_GT(progress.score, 500'000);
+                               return progress.round < last;
+                             });
+  };
+  EXPECT_FALSE(stop_after(0)) << "no table yet";
+  EXPECT_TRUE(stop_after(2));
+  EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 1, 2}));
+}
+
+TEST(SelfPlay, WithNothingToLearnThereIsNoTable) {
+  EXPECT_FALSE(train_value_table({}, mix_of(arrivals())));
+  EXPECT_FALSE(train_value_table(small_cluster(), {}));
+  EXPECT_FALSE(train_value_table(small_cluster(), mix_of({shape_of(0, 1000, 1000)})));
+}
+
+}  // namespace
+}  // namespace berth::sim

@@ -118,15 +118,18 @@ struct EvictModel {
   LoadId load;  // that brought it there; none: it was there when the agent came
   bool operator==(const EvictModel&) const = default;
 };
-// Kept free for an overdue queue until its head starts.
+// Kept free for an overdue queue until its head starts; or kept from batches for a placed task that
+// has a reservation and whose turn is near.
 struct HoldGpu {
   GpuId gpu;
   QueueId queue;
+  TaskNo task;  // none: for the queue
   bool operator==(const HoldGpu&) const = default;
 };
 struct ReleaseHold {
   GpuId gpu;
   QueueId queue;
+  TaskNo task;
   bool operator==(const ReleaseHold&) const = default;
 };
 // A cold queue was due by the order but waits; overdue from `due`.

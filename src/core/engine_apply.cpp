@@ -105,6 +105,7 @@ void set_policy(State& state, const PolicySpec& spec) {
 void lose(State& state, GpuId id) {
   if (!state.has(id) || !state.gpu(id).up) return;
   if (state.gpu(id).held_for) release_hold(state, id);
+  if (state.gpu(id).kept_for) release_keep(state, id);
   end_pauses(state, id);
   set_gpu_flags(state, id, false, state.gpu(id).draining);
   std::vector<ModelId> gone;
@@ -129,6 +130,7 @@ void bring_back(State& state, GpuId id) {
 void set_draining(State& state, GpuId id, bool draining) {
   if (!state.has(id)) return;
   if (state.gpu(id).held_for && draining) release_hold(state, id);
+  if (state.gpu(id).kept_for && draining) release_keep(state, id);
   set_gpu_flags(state, id, state.gpu(id).up, draining);
   refresh_gpu(state, id);
   if (!draining) wake_declined(state);
@@ -150,10 +152,11 @@ void for_node(State& state, NodeId node, Change change) {
 // Placed work is judged by the cells there are.
 void prepare_submit(State& state) {
   const bool packs = state.policy.packing == Packing::frag;
-  const bool asks = packs || std::any_of(state.submitted.begin(), state.submitted.end(),
-                                         [](const TaskSpec& spec) {
-                                           return !is_plain(shape_of(spec, spec.vram));
-                                         });
+  const bool asks =
+      packs ||
+      std::any_of(state.submitted.begin(), state.submitted.end(), [](const TaskSpec& spec) {
+        return spec.gpus > 1 || !is_plain(shape_of(spec, spec.vram));
+      });
   if (asks) keep_cells(state);
 }
 
@@ -326,8 +329,12 @@ void apply_action(State& state, const Action& action) {
                  },
                  [&](const LoadModel& a) { begin_load(state, a); },
                  [&](const EvictModel& a) { evict(state, a); },
-                 [&](const HoldGpu& a) { hold_gpu(state, a.gpu, a.queue); },
+                 [&](const HoldGpu& a) {
+                   if (a.task) return keep_gpu(state, a.gpu, a.task);
+                   hold_gpu(state, a.gpu, a.queue);
+                 },
                  [&](const ReleaseHold& a) {
+                   if (a.task) return release_keep(state, a.gpu);
                    release_hold(state, a.gpu);
                    wake_declined(state);
                  },

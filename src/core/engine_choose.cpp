@@ -238,9 +238,45 @@ bool release_stale_hold(const State& state, Actions& out) {
   return false;
 }
 
+// --- GPUs kept from batches for placed work whose reservation is near ---
+
+bool has_reservation(const State& state, TaskNo task) {
+  const auto& reservations = state.placed.plan.reservations;
+  return std::any_of(reservations.begin(), reservations.end(),
+                     [&](const Reservation& r) { return r.handle == task.value; });
+}
+
+bool release_stale_keep(const State& state, Actions& out) {
+  for (const auto& [task, gpus] : state.kept) {
+    const bool is_next = state.placed.next && state.tasks.row(state.placed.next->slot).no == task;
+    if (is_next || has_reservation(state, task)) continue;
+    const QueueId queue = state.tasks.row(state.tasks.slot_of(task)).queue;
+    out.push_back(ReleaseHold{gpus.front(), queue, task});
+    return true;
+  }
+  return false;
+}
+
+// A batch that comes after reserved work in the order may not delay it: the GPU that it would take
+// is kept from batches until that work has started.
+bool keep_from_batch(const State& state, QueueId queue, const OrderKey& key, Actions& out) {
+  if (state.placed.plan.reservations.empty()) return false;
+  const Placement placement = place_head(state, queue);
+  if (!placement || placement.gpus.size() != 1) return false;
+  const GpuId gpu = placement.gpus.front();
+  const Reservation* r = delayed_by_batch(state, queue, gpu);
+  if (r == nullptr || state.gpu(gpu).held_for) return false;
+  const TaskNo task{r->handle};
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  if (slot == kNoSlot || key < placed_key_of(state, slot)) return false;
+  out.push_back(HoldGpu{gpu, state.tasks.row(slot).queue, task});
+  return true;
+}
+
 }  // namespace
 
 bool next_decision(const State& state, Actions& out) {
+  if (!state.kept.empty() && release_stale_keep(state, out)) return true;
   if (!state.holding.empty() && release_stale_hold(state, out)) return true;
   if (!state.overdue.empty() && serve_overdue(state, out)) return true;
   Candidate hot = best_startable(state);
@@ -257,6 +293,7 @@ bool next_decision(const State& state, Actions& out) {
     }
   }
   if (!hot) return false;
+  if (!is_placed && keep_from_batch(state, queue_of(*hot), hot->key, out)) return true;
   if (is_placed) {
     start_placed(state, *placed, out);
     return true;

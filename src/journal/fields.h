@@ -194,8 +194,8 @@ BERTH_MESSAGE(136, core::LeaseCharged, lease, quantum);
 BERTH_MESSAGE(137, core::LeaseClosed, lease, ran);
 BERTH_MESSAGE(138, core::LoadModel, gpu, model, expected, load);
 BERTH_MESSAGE(139, core::EvictModel, gpu, model, load);
-BERTH_MESSAGE(140, core::HoldGpu, gpu, queue);
-BERTH_MESSAGE(141, core::ReleaseHold, gpu, queue);
+BERTH_MESSAGE(140, core::HoldGpu, gpu, queue, task);
+BERTH_MESSAGE(141, core::ReleaseHold, gpu, queue, task);
 BERTH_MESSAGE(142, core::QueuePassedOver, queue, due, reason);
 BERTH_MESSAGE(143, core::SliceLost, lease, gpu);
 

@@ -48,7 +48,8 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
   const auto& [spec, usable, up, draining, adopts, leased, weights, weights_busy, shares, reported,
-               held_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] = gpu;
+               held_for, kept_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] =
+      gpu;
   // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, indexed, the entries.
   const auto& [model, load, model_weights, loading, used, users, since, idle_since, owed] =
       residence;
@@ -86,8 +87,8 @@ namespace {
                signals, ripe, early_waiters, first_today, v_last_pick, next_turn, last_served,
                submitted_first, submitted, usable, accepting, holdable, free_fit, reclaim_fit,
                competing, competing_positions, flow_positions, oldest_positions, turn_positions,
-               bench_positions, turn, hot, shapes, cold, placed, overdue, declined, holding, timers,
-               share_scratch, flow_scratch, continue_at] = state;
+               bench_positions, turn, hot, shapes, cold, placed, overdue, declined, holding, kept,
+               timers, share_scratch, flow_scratch, continue_at] = state;
   // Derived: rule, shape_table, flows, free_leases, lease_index, running, groups, and the indexes
   // from usable on, of the timers all but keep_alive. Empty between steps: early_waiters,
   // submitted, the scratch.

@@ -125,9 +125,11 @@ struct GpuRecord {
   Milli reported;
   std::vector<ResidenceRecord> residences;  // by model, ascending
   std::vector<LoadPauseRecord> pauses;      // by model, ascending
-  std::optional<Time> keep_alive;           // when they are looked at next; follows their history
+  TaskNo kept_for;
+  std::optional<Time> keep_alive;  // when they are looked at next; follows their history
 };
-BERTH_FIELDS(GpuRecord, spec, up, draining, adopts, reported, residences, pauses, keep_alive);
+BERTH_FIELDS(GpuRecord, spec, up, draining, adopts, reported, residences, pauses, kept_for,
+             keep_alive);
 
 struct NodeRecord {
   core::NodeSpec spec;

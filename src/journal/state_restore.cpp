@@ -196,6 +196,11 @@ void Restorer::take(GpuRecord& record) {
   gpu.draining = record.draining;
   gpu.adopts = record.adopts;
   gpu.reported = record.reported;
+  gpu.kept_for = record.kept_for;
+  if (gpu.kept_for) {
+    state_->kept[gpu.kept_for].push_back(
+        GpuId{static_cast<std::uint32_t>(state_->gpus.size() - 1)});
+  }
   gpu.usable = Mib{gpu.spec.vram.value * state_->policy.vram_usable.value / 1000};
   for (const ResidenceRecord& residence : record.residences) {
     require(state_->has(residence.model), "a model that exists");

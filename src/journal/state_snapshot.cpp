@@ -102,6 +102,7 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
                    .reported = gpu.reported,
                    .residences = {},
                    .pauses = {},
+                   .kept_for = gpu.kept_for,
                    .keep_alive = {}};
   for (const core::Residence& residence : gpu.residences) {
     record.residences.push_back({.model = residence.model,

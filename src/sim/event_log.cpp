@@ -288,10 +288,12 @@ void EventLog::on_action(Time at, const core::Action& action) {
                  [&](const core::HoldGpu& a) {
                    write_gpu(a.gpu);
                    write_queue(a.queue);
+                   if (a.task) json_.member("task", a.task.value);
                  },
                  [&](const core::ReleaseHold& a) {
                    write_gpu(a.gpu);
                    write_queue(a.queue);
+                   if (a.task) json_.member("task", a.task.value);
                  },
                  [&](const core::QueuePassedOver& a) {
                    write_queue(a.queue);

@@ -170,10 +170,10 @@ struct Teller {
     out << "EvictModel gpu=" << a.gpu << " model=" << a.model << " load=" << a.load;
   }
   void operator()(const core::HoldGpu& a) const {
-    out << "HoldGpu gpu=" << a.gpu << " queue=" << a.queue;
+    out << "HoldGpu gpu=" << a.gpu << " queue=" << a.queue << " task=" << a.task;
   }
   void operator()(const core::ReleaseHold& a) const {
-    out << "ReleaseHold gpu=" << a.gpu << " queue=" << a.queue;
+    out << "ReleaseHold gpu=" << a.gpu << " queue=" << a.queue << " task=" << a.task;
   }
   void operator()(const core::QueuePassedOver& a) const {
     out << "QueuePassedOver " << a.queue << " due " << a.due.ns << " " << a.reason;

@@ -206,10 +206,12 @@ void Log::add(Time at, const Action& action) {
             add_line(at, "evict " + model(a.model) + " from " + gpu(a.gpu));
           },
           [&](const HoldGpu& a) {
-            add_line(at, "hold " + gpu(a.gpu) + " for queue " + queue(a.queue));
+            add_line(at, "hold " + gpu(a.gpu) + " for " +
+                             (a.task ? "task " + task(a.task) : "queue " + queue(a.queue)));
           },
           [&](const ReleaseHold& a) {
-            add_line(at, "free " + gpu(a.gpu) + ", held for queue " + queue(a.queue));
+            add_line(at, "free " + gpu(a.gpu) + ", held for " +
+                             (a.task ? "task " + task(a.task) : "queue " + queue(a.queue)));
           },
           [&](const QueuePassedOver& a) {
             add_line(at, "pass over queue " + queue(a.queue) + " until " + text_of(a.due) + ": " +

@@ -109,7 +109,10 @@ void finish_task(State& state, const TaskFinished& finished) {
   --tenant.live;
   leave_group(state, slot);
   tell_dependants(state, slot, finished.state == TaskState::completed);
-  if (row.shape != kNoSlot) state.shape_table.drop(row.shape);
+  if (row.shape != kNoSlot) {
+    release_keeps(state, row.no);
+    state.shape_table.drop(row.shape);
+  }
   state.tasks.end(slot, finished.state);
   if (was_pending) {
     refresh_flow(state, flow);

@@ -197,6 +197,7 @@ void start_batch(State& state, const BatchStarted& batch) {
     if (served_before) refresh_served(state, served_before);
     refresh_served(state, batch.queue);
   }
+  release_keeps(state, batch.tasks.front().task);
   take_slices(state, slot, batch);
   settle_tenants(state, lease, 1, [](const LeaseTask& task) { return task.charged_us; });
   state.timers.set(TimerKind::lease, slot, lease.id.value, next_charge_at(lease));

@@ -46,6 +46,10 @@ Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
     if (holder == task.queue) continue;
     return {ReasonCode::gpu_held, 1, 0, state.queue(holder).holds.front().value, Time::never()};
   }
+  if (!state.kept.empty()) {
+    const GpuId kept = state.kept.begin()->second.front();
+    return {ReasonCode::gpu_held, 1, 0, kept.value, Time::never()};
+  }
   return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, Time::never()};
 }
 

@@ -168,7 +168,7 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
         if (residence.model != ModelId{i}) continue;
         where.push_back(GpuId{gpu_no});
         ++(residence.loading ? loading : resident);
-        if (!residence.loading && gpu.up && !gpu.draining && !gpu.held_for) ++open;
+        if (!residence.loading && gpu.up && !gpu.draining && !gpu.held_for && !gpu.kept_for) ++open;
       }
     }
     findings.same(model.resident, resident, "residences of model ", i);

@@ -87,7 +87,7 @@ bool offers(const State& state, const Gpu& gpu, FitIndex::Entry& free, FitIndex:
   const std::int64_t left = gpu.usable.value - gpu.leased.value - gpu.weights.value;
   const std::int64_t load = std::max(gpu.shares.value, gpu.reported.value);
   const bool idle = gpu.leases.empty();
-  if (!gpu.up || gpu.draining || gpu.held_for || left < 0) return false;
+  if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for || left < 0) return false;
   if (!idle && load >= state.policy.gpu_load_threshold.value) return false;
   std::int64_t idle_weights = 0;
   for (const Residence& residence : gpu.residences) {
@@ -128,6 +128,21 @@ struct NodeUse {
   std::int64_t cpu = 0;
   std::int64_t memory = 0;
 };
+
+void check_keeps(const State& state, Findings& findings) {
+  std::map<TaskNo, std::vector<GpuId>> kept;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    if (!gpu.kept_for) continue;
+    kept[gpu.kept_for].push_back(GpuId{i});
+    findings.must(gpu.up && !gpu.draining && !gpu.held_for, "GPU ", i, " is kept for task ",
+                  gpu.kept_for, " and accepts no work");
+    findings.must(state.tasks.slot_of(gpu.kept_for) != kNoSlot, "GPU ", i, " is kept for task ",
+                  gpu.kept_for, ", which does not live");
+  }
+  findings.must(state.kept == kept, "GPUs are kept for ", state.kept.size(), " tasks, derived ",
+                kept.size(), ", or others");
+}
 
 void check_nodes(const State& state, Findings& findings) {
   std::vector<NodeUse> derived(state.nodes.size());
@@ -178,7 +193,7 @@ void check_gpus(const State& state, Findings& findings) {
     check_limits(state, GpuId{i}, findings);
     const std::uint64_t key = static_cast<std::uint64_t>(gpu.usable.value) << 32 | i;
     const bool accepts = gpu.up && !gpu.draining;
-    const bool may_be_held = accepts && !gpu.held_for;
+    const bool may_be_held = accepts && !gpu.held_for && !gpu.kept_for;
     accepting += accepts ? 1 : 0;
     holdable += may_be_held ? 1 : 0;
     findings.same(state.accepting.contains(key), accepts, "whether GPU ", i, " accepts work");
@@ -201,6 +216,7 @@ void check_gpus(const State& state, Findings& findings) {
     }
   }
   check_nodes(state, findings);
+  check_keeps(state, findings);
   findings.same(state.accepting.size(), accepting, "GPUs that accept work");
   findings.same(state.holdable.size(), holdable, "GPUs that may be held");
   findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");

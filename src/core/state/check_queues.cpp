@@ -79,7 +79,7 @@ void check_leader(const State& state, QueueId id, const DerivedQueue& derived, F
 // Whether every GPU that holds the model is closed to any batch now.
 bool no_gpu_takes(const State& state, ModelId model) {
   for (const Gpu& gpu : state.gpus) {
-    if (!gpu.up || gpu.draining || gpu.held_for) continue;
+    if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for) continue;
     if (gpu.leased + gpu.weights > gpu.usable) continue;
     const Milli load = std::max(gpu.shares, gpu.reported);
     if (!gpu.leases.empty() && load >= state.policy.gpu_load_threshold) continue;
@@ -118,7 +118,7 @@ void check_readiness(const State& state, QueueId id, const DerivedQueue& derived
 bool head_fits_hot(const State& state, const Queue& queue, const Head& head) {
   const std::int64_t threshold = state.policy.gpu_load_threshold.value;
   for (const Gpu& gpu : state.gpus) {
-    if (!gpu.up || gpu.draining || gpu.held_for) continue;
+    if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for) continue;
     const std::int64_t left = gpu.usable.value - gpu.leased.value - gpu.weights.value;
     const std::int64_t load = std::max(gpu.shares.value, gpu.reported.value);
     if (left < head.vram) continue;

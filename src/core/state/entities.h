@@ -186,6 +186,7 @@ struct Gpu {
   Milli shares;
   Milli reported;
   QueueId held_for;
+  TaskNo kept_for;                    // from batches, for placed work that is about to start
   std::vector<std::uint32_t> leases;  // slots
   std::vector<Residence> residences;  // by model, ascending
   std::vector<LoadPause> pauses;      // by model, ascending

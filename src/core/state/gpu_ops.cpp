@@ -37,7 +37,7 @@ void note_standing(State& state, GpuId id) {
   state.usable.insert(key);
   if (!gpu.up || gpu.draining) return;
   state.accepting.insert(key);
-  if (!gpu.held_for) state.holdable.insert(key);
+  if (!is_held(gpu)) state.holdable.insert(key);
 }
 
 // Adds the GPU's residences to those that are open, or takes them out, when it is open itself.
@@ -71,7 +71,7 @@ bool compute_allows(const State& state, const Gpu& gpu, Milli share) {
   return gpu.leases.empty() || load_of(gpu) + share <= state.policy.gpu_load_threshold;
 }
 
-bool is_open(const Gpu& gpu) { return gpu.up && !gpu.draining && !gpu.held_for; }
+bool is_open(const Gpu& gpu) { return gpu.up && !gpu.draining && !is_held(gpu); }
 
 void index_gpu(State& state, GpuId id) {
   Gpu& gpu = state.gpu(id);
@@ -246,7 +246,7 @@ void set_gpu_flags(State& state, GpuId id, bool up, bool draining) {
 }
 
 void hold_gpu(State& state, GpuId id, QueueId queue) {
-  ASSERT(!state.gpu(id).held_for);
+  ASSERT(!is_held(state.gpu(id)));
   count_open(state, state.gpu(id), -1);
   state.gpu(id).held_for = queue;
   state.holdable.erase(usable_key(state, id));
@@ -264,6 +264,37 @@ void release_hold(State& state, GpuId id) {
   std::erase(state.queue(holder).holds, id);
   if (state.queue(holder).holds.empty()) state.holding.erase(holder);
   refresh_gpu(state, id);
+}
+
+void keep_gpu(State& state, GpuId id, TaskNo task) {
+  ASSERT(!is_held(state.gpu(id)));
+  count_open(state, state.gpu(id), -1);
+  state.gpu(id).kept_for = task;
+  state.holdable.erase(usable_key(state, id));
+  std::vector<GpuId>& kept = state.kept[task];
+  kept.insert(std::lower_bound(kept.begin(), kept.end(), id), id);
+  refresh_gpu(state, id);
+}
+
+void release_keep(State& state, GpuId id) {
+  const TaskNo task = state.gpu(id).kept_for;
+  ASSERT(task);
+  state.gpu(id).kept_for = TaskNo::none();
+  if (state.gpu(id).up) {
+    note_standing(state, id);
+    count_open(state, state.gpu(id), 1);
+  }
+  std::erase(state.kept[task], id);
+  if (state.kept[task].empty()) state.kept.erase(task);
+  refresh_gpu(state, id);
+}
+
+void release_keeps(State& state, TaskNo task) {
+  const auto found = state.kept.find(task);
+  if (found == state.kept.end()) return;
+  const std::vector<GpuId> gpus = found->second;
+  for (const GpuId gpu : gpus)
+    release_keep(state, gpu);
 }
 
 const LoadPause* find_pause(const Gpu& gpu, ModelId model) {

@@ -90,6 +90,7 @@ struct NextStart {
 struct PlacedPlan {
   bool kept = false;
   Pools pools;
+  PoolId all;
   std::vector<PoolId> roots;                                 // by cell kind
   std::map<std::pair<std::uint32_t, RackId>, PoolId> racks;  // by cell kind and rack
   LongWork long_work;

@@ -50,8 +50,9 @@ Parts parts_of(const State& state, const Lease& lease) {
 void add_pools(State& state) {
   PlacedWork& placed = state.placed;
   PlacedPlan& plan = placed.plan;
+  plan.all = plan.pools.add();
   for (std::size_t kind = 0; kind < placed.kinds.size(); ++kind)
-    plan.roots.push_back(plan.pools.add());
+    plan.roots.push_back(plan.pools.add(plan.all));
   for (Cell& cell : placed.cells) {
     if (cell.gpus.empty()) continue;
     const RackId rack = state.node(cell.node).spec.rack;
@@ -68,9 +69,7 @@ void add_pools(State& state) {
 void add_long_cap(State& state) {
   PlacedPlan& plan = state.placed.plan;
   if (state.policy.long_work == Duration::forever()) return;
-  std::int64_t all = 0;
-  for (const PoolId root : plan.roots)
-    all += plan.pools.capacity(root);
+  const std::int64_t all = plan.pools.capacity(plan.all);
   plan.long_work.limit = state.policy.long_work;
   plan.long_work.cap = plan.pools.add();
   plan.pools.resize(plan.long_work.cap, scale(all, state.policy.long_share.value, 1000));
@@ -113,6 +112,8 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
     for (std::uint32_t kind = 0; kind < placed.kinds.size(); ++kind) {
       if (allowed(kind)) add(placed.plan.roots[kind]);
     }
+    const bool may_mix = shape.gpus > 1 && placed.kinds.size() > 1;
+    if (may_mix && asked.kinds != 0) add(placed.plan.all);
   }
   return ways;
 }
@@ -171,6 +172,25 @@ void plan_move_end(State& state, const Lease& lease, Time before) {
   if (!state.placed.plan.kept || lease.gpus.empty()) return;
   const Time end = planned_end(lease);
   if (end != before) state.placed.plan.pools.move_end(parts_of(state, lease), before, end);
+}
+
+OrderKey placed_key_of(const State& state, std::uint32_t slot) {
+  const TaskRow& row = state.tasks.row(slot);
+  const Flow& flow = state.flows.flow(row.flow);
+  const OrderKey key = state.rule->flow_key(state, flow, head_from(row, slot));
+  return state.rule->placed_key(state, state.queue(row.queue), key);
+}
+
+const Reservation* delayed_by_batch(const State& state, QueueId id, GpuId gpu) {
+  const PlacedPlan& plan = state.placed.plan;
+  if (!plan.kept || state.placed.cells_stale) return nullptr;
+  const Queue& queue = state.queue(id);
+  const TaskRow& leader = state.tasks.row(queue.leader_slot);
+  const Duration run = predict_batch(queue, next_batch_size(state, id), leader.expected_run,
+                                     state.gpu(gpu).spec.speed);
+  const Parts parts = parts_of(state, {gpu}, Milli{leader.share}, run);
+  if (plan.pools.fits(parts, state.now, state.now, run)) return nullptr;
+  return first_delayed(plan.pools, plan.reservations, parts, state.now, run);
 }
 
 void plan_next(State& state) {

@@ -124,6 +124,7 @@ struct State {
   std::set<std::pair<Time, QueueId>> overdue;
   std::set<QueueId> declined;
   std::set<QueueId> holding;
+  std::map<TaskNo, std::vector<GpuId>> kept;  // GPUs kept for placed tasks, ascending
   Timers timers;
   // Memory to reuse; holds nothing between steps.
   std::vector<TenantShare> share_scratch;
@@ -260,6 +261,10 @@ void plan_start(State& state, const Lease& lease);
 void plan_finish(State& state, const Lease& lease);
 void plan_finish(State& state, const Lease& lease, GpuId lost);
 void plan_move_end(State& state, const Lease& lease, Time before);
+// The key of a pending placed task among all that competes.
+OrderKey placed_key_of(const State& state, std::uint32_t slot);
+// The reservation that the queue's next batch would delay if it started on this GPU now; null: none.
+const Reservation* delayed_by_batch(const State& state, QueueId queue, GpuId gpu);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 
@@ -313,8 +318,14 @@ Mib usable_part(const State& state, Mib vram);
 void set_usable(State& state, GpuId gpu, Mib usable);
 // Up or lost, draining or not. Indexes it; does not refresh.
 void set_gpu_flags(State& state, GpuId gpu, bool up, bool draining);
+// Held for a queue, or kept for a placed task.
+inline bool is_held(const Gpu& gpu) { return gpu.held_for || gpu.kept_for; }
 void hold_gpu(State& state, GpuId gpu, QueueId queue);
 void release_hold(State& state, GpuId gpu);
+void keep_gpu(State& state, GpuId gpu, TaskNo task);
+void release_keep(State& state, GpuId gpu);
+// All that is kept for the task.
+void release_keeps(State& state, TaskNo task);
 
 // --- estimates (state/estimate.cpp) -----------------------------------------------------------
 

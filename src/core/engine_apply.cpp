@@ -228,6 +228,7 @@ void apply_event(State& state, const Event& event) {
                  [&](const PutModel& e) { put_model(state, e); },
                  [&](const PutNode& e) { put_node(state, e); },
                  [&](const PutGpu& e) { put_gpu(state, e); },
+                 [&](const PutTable& e) { put_packing_table(state, e.version, e.bytes); },
                  [&](const Submit& e) {
                    state.submitted_first = e.task;
                    state.submitted.resize(1);

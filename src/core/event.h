@@ -52,6 +52,14 @@ struct PutGpu {
   GpuSpec spec;
   bool operator==(const PutGpu&) const = default;
 };
+// What was learned outside, on a view, as bytes that were checked there (packing/packing_table.h).
+enum class TableKind : std::uint8_t { packing };
+struct PutTable {
+  TableKind kind = TableKind::packing;
+  std::uint64_t version = 0;        // the learner's own count; for people
+  std::vector<std::uint8_t> bytes;  // empty: what was learned is forgotten
+  bool operator==(const PutTable&) const = default;
+};
 
 // Work.
 struct Submit {
@@ -186,11 +194,11 @@ struct GpuUtilisation {
 };
 
 using EventBody =
-    std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutNode, PutGpu, Submit, SubmitWorkflow,
-                 Cancel, CancelGroup, Hold, Release, ResolveSignal, PauseQueue, PauseTenant, Flush,
-                 DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted, TaskEnded, LeaseEnded,
-                 ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned, NodeReturned,
-                 GpuUtilisation>;
+    std::variant<SetPolicy, PutTenant, PutQueue, PutModel, PutNode, PutGpu, PutTable, Submit,
+                 SubmitWorkflow, Cancel, CancelGroup, Hold, Release, ResolveSignal, PauseQueue,
+                 PauseTenant, Flush, DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted,
+                 TaskEnded, LeaseEnded, ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned,
+                 NodeReturned, GpuUtilisation>;
 
 struct Event {
   Time now;

@@ -59,6 +59,7 @@ constexpr bool is_known(EnumCheck, core::Packing x) {
   }
   return false;
 }
+constexpr bool is_known(EnumCheck, core::TableKind x) { return x == core::TableKind::packing; }
 constexpr bool is_known(EnumCheck, core::Level x) {
   switch (x) {
     case core::Level::gpu:
@@ -177,6 +178,7 @@ BERTH_MESSAGE(27, core::NodeReturned, node);
 BERTH_MESSAGE(28, core::GpuUtilisation, gpu, utilisation);
 BERTH_MESSAGE(29, core::DrainQueue, queue, draining);
 BERTH_MESSAGE(30, core::PutNode, node, spec);
+BERTH_MESSAGE(31, core::PutTable, kind, version, bytes);
 
 // ---- Actions ------------------------------------------------------------------------------------
 

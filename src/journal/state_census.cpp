@@ -40,6 +40,11 @@ namespace {
   return loads == evictions;
 }
 
+[[maybe_unused]] bool name_all(const core::PackingKnowledge& known) {
+  const auto& [mix, arrivals, typical, version, table] = known;
+  return table.empty();
+}
+
 [[maybe_unused]] bool name_all(const core::Node& node) {
   const auto& [spec, up, gpus, cpu_used, memory_used, leases, dirty] = node;
   // Derived: all but spec and up.
@@ -82,13 +87,14 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::State& state) {
-  const auto& [now, policy, rule, tasks, shape_table, flows, tenants, queues, models, nodes, gpus,
-               leases, free_leases, lease_index, next_lease, next_load, running, groups, cancelling,
-               signals, ripe, early_waiters, first_today, v_last_pick, next_turn, last_served,
-               submitted_first, submitted, usable, accepting, holdable, free_fit, reclaim_fit,
-               competing, competing_positions, flow_positions, oldest_positions, turn_positions,
-               bench_positions, turn, hot, shapes, cold, placed, overdue, declined, holding, kept,
-               timers, share_scratch, flow_scratch, continue_at] = state;
+  const auto& [now, policy, rule, tasks, shape_table, packing, flows, tenants, queues, models,
+               nodes, gpus, leases, free_leases, lease_index, next_lease, next_load, running,
+               groups, cancelling, signals, ripe, early_waiters, first_today, v_last_pick,
+               next_turn, last_served, submitted_first, submitted, usable, accepting, holdable,
+               free_fit, reclaim_fit, competing, competing_positions, flow_positions,
+               oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, placed,
+               overdue, declined, holding, kept, timers, share_scratch, flow_scratch, continue_at] =
+      state;
   // Derived: rule, shape_table, flows, free_leases, lease_index, running, groups, and the indexes
   // from usable on, of the timers all but keep_alive. Empty between steps: early_waiters,
   // submitted, the scratch.

@@ -137,6 +137,25 @@ struct NodeRecord {
 };
 BERTH_FIELDS(NodeRecord, spec, up);
 
+struct MixRecord {
+  core::ShapeClass shape;
+  core::Mix::Count count;
+};
+BERTH_FIELDS(core::ShapeClass, gpus, share, cpu, kinds);
+BERTH_FIELDS(core::Mix::Count, arrivals, memory);
+BERTH_FIELDS(core::TypicalShape, shape, memory, weight);
+BERTH_FIELDS(MixRecord, shape, count);
+
+struct PackingRecord {
+  std::vector<MixRecord> mix;  // by shape, ascending
+  std::uint32_t remembered = 0;
+  std::uint64_t arrivals = 0;
+  std::vector<core::TypicalShape> typical;
+  std::uint64_t version = 0;
+  std::vector<std::uint8_t> table;
+};
+BERTH_FIELDS(PackingRecord, mix, remembered, arrivals, typical, version, table);
+
 struct PatienceRecord {
   Time due;
   bool overdue = false;
@@ -273,6 +292,7 @@ enum class StateSection : std::uint32_t {
   engine = 1,
   tenants,
   models,
+  packing,
   nodes,
   gpus,
   queues,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/packing/packing_table.h"
 #include "core/policy/orders.h"
 #include "journal/state_restorer.h"
 
@@ -51,9 +52,10 @@ bool Restorer::end() {
 }
 
 std::unique_ptr<State> Restorer::restore() {
-  const bool complete = read_engine() && read_tenants() && read_models() && read_nodes() &&
-                        read_gpus() && read_queues() && check_engine() && read_ends() &&
-                        read_signals() && read_tasks() && read_ripe() && read_leases();
+  const bool complete = read_engine() && read_tenants() && read_models() && read_packing() &&
+                        read_nodes() && read_gpus() && read_queues() && check_engine() &&
+                        read_ends() && read_signals() && read_tasks() && read_ripe() &&
+                        read_leases();
   if (!complete) return nullptr;
   derive();
   // Records may each be in range and still contradict one another.
@@ -163,6 +165,34 @@ void Restorer::take(ModelRecord& record) {
   model.evictions = record.evictions;
   model.resident_time = record.resident_time;
   model.computing_time = record.computing_time;
+}
+
+// ---- Packing ------------------------------------------------------------------------------------
+
+bool Restorer::read_packing() {
+  begin(StateSection::packing, "packing");
+  PackingRecord record;
+  next(record);
+  if (!in_.ok()) return end();
+  std::map<core::ShapeClass, core::Mix::Count> classes;
+  for (const MixRecord& entry : record.mix) {
+    require(classes.empty() || classes.rbegin()->first < entry.shape, "shapes in order");
+    require(entry.count.arrivals > 0 && entry.shape.share <= 1000 && entry.shape.cpu >= 0,
+            "a shape of the mix in range");
+    classes.emplace(entry.shape, entry.count);
+  }
+  require(classes.size() <= core::Mix::kClassesMax, "a mix of bounded size");
+  require(record.typical.size() <= core::kTypicalMax, "typical shapes of bounded number");
+  require(record.table.empty() || core::decode_packing_table(record.table).ok(),
+          "a packing table that can be read");
+  if (!in_.ok()) return end();
+  core::PackingKnowledge& known = state_->packing;
+  known.mix = core::Mix::restored(std::move(classes), record.remembered);
+  known.arrivals = record.arrivals;
+  known.typical = std::move(record.typical);
+  known.version = record.version;
+  known.table = std::move(record.table);
+  return end();
 }
 
 // ---- Nodes --------------------------------------------------------------------------------------

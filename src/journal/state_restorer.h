@@ -33,6 +33,7 @@ class Restorer {
   bool read_engine();
   bool read_tenants();
   bool read_models();
+  bool read_packing();
   bool read_nodes();
   bool read_gpus();
   bool read_queues();

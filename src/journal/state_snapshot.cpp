@@ -93,6 +93,18 @@ ModelRecord model_record(const core::Model& model) {
   return record;
 }
 
+PackingRecord packing_record(const core::PackingKnowledge& known) {
+  PackingRecord record{.mix = {},
+                       .remembered = known.mix.remembered(),
+                       .arrivals = known.arrivals,
+                       .typical = known.typical,
+                       .version = known.version,
+                       .table = known.table};
+  for (const auto& [shape, count] : known.mix.classes())
+    record.mix.push_back({shape, count});
+  return record;
+}
+
 GpuRecord gpu_record(const State& state, std::uint32_t id) {
   const core::Gpu& gpu = state.gpus[id];
   GpuRecord record{.spec = gpu.spec,
@@ -304,6 +316,7 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
   encode(begin(writer, StateSection::engine), engine_record(state));
   write_list(begin(writer, StateSection::tenants), state.tenants, tenant_record);
   write_list(begin(writer, StateSection::models), state.models, model_record);
+  encode(begin(writer, StateSection::packing), packing_record(state.packing));
   write_list(begin(writer, StateSection::nodes), state.nodes,
              [](const core::Node& node) { return NodeRecord{.spec = node.spec, .up = node.up}; });
   Writer& gpus = begin(writer, StateSection::gpus);

@@ -14,12 +14,13 @@ struct Overloaded : Cases... {
 
 // In the order of core::EventBody and core::Action.
 constexpr std::array kEventNames = {
-    "set_policy",    "put_tenant", "put_queue",       "put_model",     "put_node",
-    "put_gpu",       "submit",     "submit_workflow", "cancel",        "cancel_group",
-    "hold",          "release",    "resolve_signal",  "pause_queue",   "pause_tenant",
-    "flush",         "drain_gpu",  "drain_queue",     "day_boundary",  "tick",
-    "lease_started", "task_ended", "lease_ended",     "model_loaded",  "model_unloaded",
-    "gpu_lost",      "node_lost",  "gpu_returned",    "node_returned", "gpu_utilisation"};
+    "set_policy",     "put_tenant",    "put_queue",  "put_model",       "put_node",
+    "put_gpu",        "put_table",     "submit",     "submit_workflow", "cancel",
+    "cancel_group",   "hold",          "release",    "resolve_signal",  "pause_queue",
+    "pause_tenant",   "flush",         "drain_gpu",  "drain_queue",     "day_boundary",
+    "tick",           "lease_started", "task_ended", "lease_ended",     "model_loaded",
+    "model_unloaded", "gpu_lost",      "node_lost",  "gpu_returned",    "node_returned",
+    "gpu_utilisation"};
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
 
 constexpr std::array kActionNames = {
@@ -134,6 +135,9 @@ void EventLog::on_event(const core::Event& event) {
           [&](const core::PutGpu& e) {
             write_gpu(e.gpu);
             json_.member("vram_mib", e.spec.vram.value).member("speed_milli", e.spec.speed.value);
+          },
+          [&](const core::PutTable& e) {
+            json_.member("version", e.version).member("bytes", e.bytes.size());
           },
           [&](const core::Submit& e) {
             json_.member("task", e.task.value);

@@ -71,6 +71,9 @@ struct Teller {
     out << "PutGpu " << e.gpu << " vram=" << e.spec.vram.value << " speed=" << e.spec.speed.value
         << " node=" << e.spec.node;
   }
+  void operator()(const core::PutTable& e) const {
+    out << "PutTable " << e.version << " bytes=" << e.bytes.size();
+  }
   void operator()(const core::Submit& e) const {
     out << "Submit " << e.task;
     put(out, e.spec);

@@ -343,7 +343,10 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   const Queue& home = state.queue(spec.queue);
   const bool packs = state.policy.packing == Packing::frag && !home.next_model;
   const bool is_placed = !home.spec.model && (packs || spec.gpus > 1 || !is_plain(shape));
-  if (is_placed) row.shape = state.shape_table.take(shape);
+  if (is_placed) {
+    row.shape = state.shape_table.take(shape);
+    learn_shape(state, shape);
+  }
   if (spec.gpus > 1 || is_placed) count_gang(state, spec.queue, 1);
   if (spec.group) join_group(state, slot, spec.group);
   if (!spec.depends_on.empty()) {

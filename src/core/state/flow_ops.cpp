@@ -220,6 +220,7 @@ bool put_in_flow(State& state, std::uint32_t slot) {
     lane.returned.insert({place, row.no, slot});
   }
   ++flow.live;
+  if (flow.shape != kNoSlot) state.placed.stale = true;
   count_startable(state, flow, 1);
   ++state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
@@ -261,6 +262,7 @@ void leave_flow(State& state, std::uint32_t slot) {
     tidy_lane(state, lane);
   }
   --flow.live;
+  if (flow.shape != kNoSlot) state.placed.stale = true;
   count_startable(state, flow, UINT32_MAX);
   --state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);

@@ -236,6 +236,7 @@ void set_usable(State& state, GpuId id, Mib usable) {
 
 void set_gpu_flags(State& state, GpuId id, bool up, bool draining) {
   state.placed.plan.kept = false;  // its pools have another size
+  state.placed.stale = true;
   forget_standing(state, id);
   Gpu& gpu = state.gpu(id);
   count_open(state, gpu, -1);

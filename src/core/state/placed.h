@@ -28,6 +28,7 @@
 #include "base/time.h"
 #include "core/model/reason.h"
 #include "core/model/shape.h"
+#include "core/packing/mix.h"
 #include "core/packing/node_view.h"
 #include "core/packing/pack_index.h"
 #include "core/state/need_index.h"
@@ -97,6 +98,15 @@ struct PlacedPlan {
   std::vector<Reservation> reservations;  // handles are task numbers
 };
 
+// What packing knows of the work that comes.
+struct PackingKnowledge {
+  Mix mix;  // learned from what is submitted
+  std::uint64_t arrivals = 0;
+  TypicalMix typical;               // in force while no table is: taken from the mix now and then
+  std::uint64_t version = 0;        // of the table
+  std::vector<std::uint8_t> table;  // as it came; empty: none
+};
+
 struct PlacedWork {
   bool in_use = false;            // cells are kept; from the first placed task on
   std::vector<ShapeWork> shapes;  // by number in the shape table
@@ -119,6 +129,9 @@ struct PlacedWork {
   std::optional<FreeIndex> tree;
 
   PlacedPlan plan;
+  // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
+  // counted on until its end is moved, so nothing fits later that does not fit now.
+  bool stale = true;
   std::optional<NextStart> next;  // what starts next, until anything changes
 };
 

@@ -147,7 +147,9 @@ void make_cells(State& state) {
   placed.freed.clear();
   placed.dirty.clear();
   placed.pack = PackIndex{};
+  instruct_packing(state);
   placed.plan.kept = false;
+  placed.stale = true;
   ++placed.version;
   for (std::uint32_t i = 0; i < state.nodes.size(); ++i) {
     placed.first_cell.push_back(static_cast<std::uint32_t>(placed.cells.size()));
@@ -196,6 +198,7 @@ void update_cells(State& state) {
     const std::uint32_t end = placed.first_cell[node.value + 1];
     for (std::uint32_t i = placed.first_cell[node.value]; i < end; ++i) {
       const NodeView now = view_of(state, placed.cells[i]);
+      placed.stale = placed.stale || now != placed.cells[i].view;
       if (has_more(now, placed.cells[i].view)) {
         placed.freed.insert(i);
         ++placed.version;

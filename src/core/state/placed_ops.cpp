@@ -167,6 +167,7 @@ void find_next(State& state) {
       continue;
     }
     const Flow& leader = state.flows.flow(placed.shapes[number].leader_flow);
+    placed.stale = true;
     placed.next = NextStart{leader.head.slot, placed.shapes[number].key, std::move(place)};
     return;
   }
@@ -181,9 +182,11 @@ Shape shape_of(const State& state, const TaskRow& row) {
 
 void refresh_shape(State& state, std::uint32_t number) {
   if (state.placed.shapes.size() <= number) state.placed.shapes.resize(number + 1);
+  const OrderKey key_before = state.placed.shapes[number].key;
   settle_leader(state, number);
   ShapeWork& work = state.placed.shapes[number];
   const PlacedBench before = work.bench;
+  if (key_before != work.key) state.placed.stale = true;
   leave_bench(state, number);
   if (work.leader_flow == UINT32_MAX) {
     return state.placed.ranked.erase(state.placed.rank_positions, number);
@@ -205,6 +208,7 @@ void seat_placed(State& state, std::uint32_t id, bool competes) {
   const Flow& flow = state.flows.flow(id);
   PlacedWork& placed = state.placed;
   if (placed.shapes.size() <= flow.shape) placed.shapes.resize(flow.shape + 1);
+  placed.stale = true;
   IndexedHeap<OrderKey>& flows = placed.shapes[flow.shape].flows;
   if (competes) {
     flows.put(state.flow_positions, id, key_of(state, flow));
@@ -236,9 +240,12 @@ void settle_placed(State& state) {
   if (placed.next) return;
   if (placed.ranked.empty()) {
     placed.plan.kept = false;
+    placed.plan.reservations.clear();
     return;
   }
   update_cells(state);
+  if (!placed.stale) return;
+  placed.stale = false;
   if (state.policy.reservations > 0) {
     plan_next(state);
   } else {

@@ -150,28 +150,32 @@ Place place_beside(State& state, const TaskRow& row, const Shape& shape, Duratio
 }  // namespace
 
 Time planned_end(const Lease& lease) {
-  if (lease.charged <= lease.expected) return lease.started + lease.expected;
-  return lease.started + lease.charged + kChargeGrace;
+  return lease.started + std::max(lease.charged, lease.expected) + kChargeGrace;
 }
 
 void plan_start(State& state, const Lease& lease) {
   if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  state.placed.stale = true;
   state.placed.plan.pools.start(parts_of(state, lease), planned_end(lease));
 }
 
 void plan_finish(State& state, const Lease& lease) {
   if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  state.placed.stale = true;
   state.placed.plan.pools.finish(parts_of(state, lease), planned_end(lease));
 }
 
 void plan_finish(State& state, const Lease&, GpuId) {
   state.placed.plan.kept = false;  // a GPU is lost: its pools have another size too
+  state.placed.stale = true;
 }
 
 void plan_move_end(State& state, const Lease& lease, Time before) {
   if (!state.placed.plan.kept || lease.gpus.empty()) return;
   const Time end = planned_end(lease);
-  if (end != before) state.placed.plan.pools.move_end(parts_of(state, lease), before, end);
+  if (end == before) return;
+  state.placed.stale = true;
+  state.placed.plan.pools.move_end(parts_of(state, lease), before, end);
 }
 
 OrderKey placed_key_of(const State& state, std::uint32_t slot) {
@@ -210,6 +214,7 @@ void plan_next(State& state) {
     if (shape.gpus == 0) {
       if (is_known_blocked(state, row.shape)) continue;
       if (Place place = find_place(state, shape)) {
+        placed.stale = true;
         placed.next = NextStart{item->slot, item->key, std::move(place)};
         return;
       }
@@ -218,6 +223,7 @@ void plan_next(State& state) {
     }
     const std::vector<Parts> ways = ways_of(state, shape, run);
     if (Place place = place_beside(state, row, shape, run, ways)) {
+      placed.stale = true;
       placed.next = NextStart{item->slot, item->key, std::move(place)};
       return;
     }

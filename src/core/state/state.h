@@ -71,6 +71,7 @@ struct State {
 
   TaskTable tasks;
   ShapeTable shape_table;
+  PackingKnowledge packing;
   FlowTable flows;
   std::vector<Tenant> tenants;
   std::vector<Queue> queues;
@@ -251,10 +252,16 @@ void settle_placed(State& state);
 // The shape as the gang search knows it: kinds are cell kinds with enough VRAM. No kinds: none has.
 Shape shape_for_tree(const State& state, const Shape& shape);
 
+// A placed task was submitted: the mix of shapes is learned from it.
+void learn_shape(State& state, const Shape& shape);
+void put_packing_table(State& state, std::uint64_t version, const std::vector<std::uint8_t>& bytes);
+// Tells the index what is known.
+void instruct_packing(State& state);
+
 // --- the plan of placed work (state/placed_plan.cpp) ------------------------------------------
 
-// When the lease is expected to end: one that is late, when what it was last charged for is used
-// up.
+// When the lease is counted on to have ended: a grace after its expected end; one that is late, a
+// grace after what it was last charged for is used up. It is charged again before that passes.
 Time planned_end(const Lease& lease);
 // Leases that start, end, or are expected to end at another time. Free while no plan is kept.
 void plan_start(State& state, const Lease& lease);
@@ -263,7 +270,8 @@ void plan_finish(State& state, const Lease& lease, GpuId lost);
 void plan_move_end(State& state, const Lease& lease, Time before);
 // The key of a pending placed task among all that competes.
 OrderKey placed_key_of(const State& state, std::uint32_t slot);
-// The reservation that the queue's next batch would delay if it started on this GPU now; null: none.
+// The reservation that the queue's next batch would delay if it started on this GPU now; null:
+// none.
 const Reservation* delayed_by_batch(const State& state, QueueId queue, GpuId gpu);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------

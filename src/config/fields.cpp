@@ -58,6 +58,7 @@ std::string toml_of(std::int64_t value, const NumberType& type) {
     case NumberType::Kind::time:
       return "\"" + duration_text(value) + "\"";
     case NumberType::Kind::vram:
+    case NumberType::Kind::memory:
       return "\"" + vram_text(value) + "\"";
     case NumberType::Kind::bytes:
       return "\"" + bytes_text(value) + "\"";
@@ -79,6 +80,9 @@ std::string expectation(const NumberType& type) {
              duration_text(type.high);
     case NumberType::Kind::vram:
       return "an amount of VRAM such as \"8GB\", from " + vram_text(type.low) + " to " +
+             vram_text(type.high);
+    case NumberType::Kind::memory:
+      return "an amount of memory such as \"64GB\", from " + vram_text(type.low) + " to " +
              vram_text(type.high);
     case NumberType::Kind::bytes:
       return "a size such as \"64MiB\", from " + bytes_text(type.low) + " to " +

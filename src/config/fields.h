@@ -24,7 +24,7 @@ namespace berth::config {
 
 // What a number must be. Decimal: a plain number times `scale`, as are low and high.
 struct NumberType {
-  enum class Kind : std::uint8_t { integer, decimal, time, vram, bytes };
+  enum class Kind : std::uint8_t { integer, decimal, time, vram, memory, bytes };
   Kind kind = Kind::integer;
   std::int64_t low = 0;
   std::int64_t high = INT64_MAX;
@@ -51,6 +51,11 @@ constexpr NumberType durations(std::int64_t low = 0, std::int64_t high = kLonges
 }
 constexpr NumberType vram_amounts(std::int64_t low = 0, std::int64_t high = kLargestVram) {
   return {NumberType::Kind::vram, low, high};
+}
+
+// Of a node: written as VRAM is.
+constexpr NumberType memory_amounts(std::int64_t low = 0, std::int64_t high = core::kMibMax) {
+  return {NumberType::Kind::memory, low, high};
 }
 
 constexpr NumberType sizes(std::int64_t low, std::int64_t high) {

@@ -292,7 +292,7 @@ TEST(Commands, ARunThatEndsWithTasksLeftSaysWhy) {
   const std::vector<std::string> stopped = {"sim", small_scenario(), "--set", "stop_at=1500ms"};
   const std::string table = run(stopped).out;
   EXPECT_NE(table.find("  not finished because                           tasks  such as\n"
-                       "  running: was on a GPU when the run ended           1   task 0\n"
+                       "  running: had started when the run ended            1   task 0\n"
                        "  compute_short: no GPU has enough free compute      1   task 1\n"),
             std::string::npos)
       << table;

@@ -48,6 +48,14 @@ void print_totals(std::ostream& out, const sim::Report& report) {
                    milliseconds_text(report.waits.max) + " max");
   line("throughput", fixed_text(report.throughput_per_s, 2) + " tasks/s over " +
                          milliseconds_text(report.makespan_s * 1000.0));
+  if (report.cpu_only.submitted > 0) {
+    line("no GPU",
+         count_text(report.cpu_only.submitted) + " submitted: " + ends_text(report.cpu_only));
+  }
+  if (report.nodes.nodes > 0) {
+    line("nodes", count_text(report.nodes.nodes) + ", " + percent_text(report.nodes.cpu_ratio) +
+                      " of CPUs, " + percent_text(report.nodes.memory_ratio) + " of memory");
+  }
   line("GPUs", count_text(report.gpus.size()) + ", " + percent_text(report.busy_ratio) + " busy, " +
                    percent_text(report.vram_ratio) + " of VRAM");
   if (!report.models.empty()) {
@@ -145,6 +153,12 @@ void print_tables(std::ostream& out, const sim::Report& report) {
                        milliseconds_text(row.resident_s * 1000.0),
                        milliseconds_text(row.computing_s * 1000.0)};
              });
+  if (report.kinds.size() > 1) {
+    print_rows(out, {"kind", "GPUs", "allocated"}, report.kinds,
+               [](const sim::KindReport& row) -> std::vector<std::string> {
+                 return {row.name, count_text(row.gpus), percent_text(row.allocated_ratio)};
+               });
+  }
   print_rows(out, {"gpu", "batches", "busy", "VRAM"}, report.gpus,
              [](const sim::GpuReport& row) -> std::vector<std::string> {
                return {row.name, count_text(row.batches), percent_text(row.busy_ratio),

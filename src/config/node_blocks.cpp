@@ -39,7 +39,8 @@ void read_nodes_per_island(TableReader& table, NodeBlock& block) {
                block.nodes_per_island);
   if (block.nodes_per_island == 0) return;
   if (table.has("island")) {
-    table.error("nodes_per_island", table.path_of("nodes_per_island") + ": already given as island");
+    table.error("nodes_per_island",
+                table.path_of("nodes_per_island") + ": already given as island");
   }
   if (block.nodes_per_rack > 0 && block.nodes_per_rack % block.nodes_per_island != 0) {
     table.error("nodes_per_island",

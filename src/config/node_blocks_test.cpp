@@ -91,8 +91,7 @@ TEST(NodeBlocks, IslandsOfWholeNodesLieInOneRack) {
   EXPECT_EQ(block.block.island_of(2, 3), 0);
   EXPECT_EQ(block.block.island_of(3, 0), 1);
   // One GPU is joined to nothing.
-  EXPECT_EQ(
-      read("name = \"n\"\ngpus = 1\nvram_gb = 1\nnodes_per_island = 1\n").block.islands(), 0);
+  EXPECT_EQ(read("name = \"n\"\ngpus = 1\nvram_gb = 1\nnodes_per_island = 1\n").block.islands(), 0);
 }
 
 TEST(NodeBlocks, ErrorsAreReportedTogetherEachInItsPlace) {

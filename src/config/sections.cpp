@@ -23,9 +23,7 @@ std::vector<std::string> order_names() {
   return {"fair", "fifo", "round_robin", "cost_aware", "sticky"};
 }
 
-std::vector<std::string> packing_names() {
-  return {"best_fit", "first_fit", "spread", "frag"};
-}
+std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread", "frag"}; }
 
 void NameBook::claim(const std::string& name, Origin at, std::string_view path,
                      Diagnostics& diagnostics) {

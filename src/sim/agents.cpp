@@ -45,9 +45,10 @@ void Agents::on_action(Time now, const core::Action& action) {
 }
 
 void Agents::start(Time now, const core::BatchStarted& batch) {
-  ASSERT(!batch.tasks.empty() && !batch.gpus.empty());
+  ASSERT(!batch.tasks.empty() && (!batch.gpus.empty() || batch.node));
   Lease& lease = leases_[batch.lease];
   lease.gpus = batch.gpus;
+  lease.node = batch.node;
   lease.tasks.clear();
   const Time begins = turn_of(now, batch.gpus) + scenario_.agents.start_delay;
   const Duration run = batch_time(batch);
@@ -76,14 +77,18 @@ Duration Agents::batch_time(const core::BatchStarted& batch) const {
       ns = std::max(ns, runs_[task.task.value].ns);
     }
   }
-  Milli slowest{INT64_MAX};
-  for (const GpuId gpu : batch.gpus) {
-    slowest = std::min(slowest, scenario_.gpus.specs[gpu.value].spec.speed);
-  }
-  const Duration whole{scale(ns, 1000, slowest.value)};
+  const Duration whole{scale(ns, 1000, slowest_of(batch.gpus).value)};
   const core::StartedTask& leader = batch.tasks.front();
   Rng rng = Rng::keyed(seed_, {key(Stream::batch), leader.task.value, leader.attempt});
   return jittered(whole, scenario_.agents.jitter, rng.unit());
+}
+
+Milli Agents::slowest_of(const std::vector<GpuId>& gpus) const {
+  if (gpus.empty()) return Milli{1000};
+  Milli slowest{INT64_MAX};
+  for (const GpuId gpu : gpus)
+    slowest = std::min(slowest, scenario_.gpus.specs[gpu.value].spec.speed);
+  return slowest;
 }
 
 Duration Agents::jittered(Duration duration, double fraction, double unit) {
@@ -149,6 +154,19 @@ void Agents::return_gpu(Time now, GpuId gpu) {
   if (incarnations_[gpu.value] % 2 == 0) return;
   ++incarnations_[gpu.value];
   if (scenario_.agents.gpu_mtbf) plan_failure(now, gpu);
+}
+
+void Agents::lose_node(NodeId node) {
+  for (std::uint32_t i = 0; i < scenario_.gpus.size(); ++i) {
+    if (scenario_.gpus.specs[i].spec.node == node) lose_gpu(GpuId{i});
+  }
+  std::erase_if(leases_, [&](const auto& entry) { return entry.second.node == node; });
+}
+
+void Agents::return_node(Time now, NodeId node) {
+  for (std::uint32_t i = 0; i < scenario_.gpus.size(); ++i) {
+    if (scenario_.gpus.specs[i].spec.node == node) return_gpu(now, GpuId{i});
+  }
 }
 
 void Agents::plan_failures() {

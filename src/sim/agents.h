@@ -56,9 +56,11 @@ class Agents {
   void on_action(Time now, const core::Action& action);
 
   // The hardware's fate: a lost GPU drops what it runs and loads. What a lease has on other GPUs
-  // goes on until it is stopped.
+  // goes on until it is stopped. A lost node drops what runs without a GPU, too.
   void lose_gpu(GpuId gpu);
   void return_gpu(Time now, GpuId gpu);
+  void lose_node(NodeId node);
+  void return_node(Time now, NodeId node);
 
   // Plans the first failure of every GPU, if GPUs fail.
   void plan_failures();
@@ -69,6 +71,7 @@ class Agents {
  private:
   struct Lease {
     std::vector<GpuId> gpus;
+    NodeId node;                // where it runs if it has no GPU
     std::vector<TaskNo> tasks;  // not yet ended
   };
 
@@ -76,6 +79,8 @@ class Agents {
   void load(Time now, const core::LoadModel& action);
   void evict(Time now, const core::EvictModel& action);
   Duration batch_time(const core::BatchStarted& batch) const;
+  // The speed at which a batch on these GPUs runs; without any: 1.
+  Milli slowest_of(const std::vector<GpuId>& gpus) const;
   std::optional<core::Failure> failure_of(const core::StartedTask& task, double& when) const;
   std::optional<core::EventBody> end_task(const PlannedReport& report);
   std::optional<core::EventBody> end_lease(const PlannedReport& report);

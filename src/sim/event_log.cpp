@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "core/mig/profiles.h"
+
 namespace berth::sim {
 namespace {
 
@@ -34,6 +36,9 @@ constexpr std::array kFailureNames = {"error", "out_of_memory", "timeout", "cras
                                       "infrastructure"};
 static_assert(kFailureNames.size() == core::kFailureKinds);
 
+// In the order of core::Level.
+constexpr std::array kLevelNames = {"gpu", "island", "node", "rack", "cluster"};
+
 void write_outcome(JsonWriter& json, const core::TaskOutcome& outcome) {
   json.member("task", outcome.task.value).member("completed", outcome.completed);
   if (outcome.completed) return;
@@ -56,6 +61,7 @@ void EventLog::end() {
 }
 
 void EventLog::write_gpu(GpuId gpu) { json_.member("gpu", scenario_.gpus.names[gpu.value]); }
+void EventLog::write_node(NodeId node) { json_.member("node", scenario_.nodes.all()[node.value]); }
 void EventLog::write_model(ModelId model) {
   if (model) json_.member("model", scenario_.models.names[model.value]);
 }
@@ -76,6 +82,26 @@ void EventLog::write_reason(const core::Reason& reason) {
   if (reason.at != Time::never()) json_.member("retry_at_ns", reason.at.ns);
 }
 
+// What it asks of the hardware beside GPUs, share and VRAM.
+void EventLog::write_shape(const core::TaskSpec& spec) {
+  if (spec.cpu.value > 0) json_.member("cpu_milli", spec.cpu.value);
+  if (spec.memory.value > 0) json_.member("memory_mib", spec.memory.value);
+  if (spec.groups != 1) json_.member("groups", spec.groups);
+  if (spec.within != core::Level::cluster) {
+    json_.member("within", kLevelNames[static_cast<std::size_t>(spec.within)]);
+  }
+  if (spec.required) json_.member("required", true);
+  if (spec.profile != core::mig::kNoProfile) {
+    json_.member("profile", core::mig::name_of(spec.profile));
+  }
+  if (spec.kinds == 0) return;
+  json_.key("kinds").begin_array();
+  for (std::uint32_t i = 0; i < scenario_.kinds.all().size(); ++i) {
+    if (core::allows(spec.kinds, KindId{i})) json_.value(scenario_.kinds.all()[i]);
+  }
+  json_.end_array();
+}
+
 void EventLog::write_spec(const core::TaskSpec& spec) {
   write_queue(spec.queue);
   json_.member("tenant", scenario_.tenants.names[spec.tenant.value])
@@ -85,6 +111,7 @@ void EventLog::write_spec(const core::TaskSpec& spec) {
   if (spec.tier != 0) json_.member("tier", static_cast<int>(spec.tier));
   if (spec.gpus != 1) json_.member("gpus", spec.gpus);
   if (spec.share != kWholeGpu) json_.member("share_milli", spec.share.value);
+  write_shape(spec);
   if (spec.tolerated_wait != Duration::forever()) {
     json_.member("tolerated_wait_ns", spec.tolerated_wait.ns);
   }
@@ -105,122 +132,123 @@ void EventLog::write_spec(const core::TaskSpec& spec) {
 
 void EventLog::on_event(const core::Event& event) {
   begin(event.now, "event", kEventNames[event.body.index()]);
-  std::visit(
-      Overloaded{
-          [&](const core::SetPolicy& e) {
-            json_.member("order", config::order_names()[static_cast<std::size_t>(e.spec.order)]);
-            json_.member("packing",
-                         config::packing_names()[static_cast<std::size_t>(e.spec.packing)]);
-          },
-          [&](const core::PutTenant& e) {
-            json_.member("tenant", scenario_.tenants.names[e.tenant.value])
-                .member("weight_milli", e.spec.weight.value);
-          },
-          [&](const core::PutQueue& e) {
-            write_queue(e.queue);
-            write_model(e.spec.model);
-            json_.member("max_batch_size", e.spec.max_batch_size)
-                .member("max_batch_wait_ns", e.spec.max_batch_wait.ns);
-          },
-          [&](const core::PutModel& e) {
-            write_model(e.model);
-            json_.member("weights_mib", e.spec.weights.value)
-                .member("load_time_ns", e.spec.load_time.ns);
-          },
-          [&](const core::PutNode& e) {
-            json_.member("node", e.node.value)
-                .member("cpu_milli", e.spec.cpu.value)
-                .member("memory_mib", e.spec.memory.value);
-          },
-          [&](const core::PutGpu& e) {
-            write_gpu(e.gpu);
-            json_.member("vram_mib", e.spec.vram.value).member("speed_milli", e.spec.speed.value);
-          },
-          [&](const core::PutTable& e) {
-            json_.member("version", e.version).member("bytes", e.bytes.size());
-          },
-          [&](const core::Submit& e) {
-            json_.member("task", e.task.value);
-            write_spec(e.spec);
-          },
-          [&](const core::SubmitWorkflow& e) {
-            json_.key("tasks").begin_array();
-            for (std::size_t i = 0; i < e.tasks.size(); ++i) {
-              json_.begin_object().member("task", e.first.value + i);
-              write_spec(e.tasks[i]);
-              json_.end_object();
-            }
-            json_.end_array();
-          },
-          [&](const core::Cancel& e) { json_.member("task", e.task.value); },
-          [&](const core::CancelGroup& e) {
-            json_.member("group", scenario_.groups.all()[e.group.value]);
-          },
-          [&](const core::Hold& e) { json_.member("task", e.task.value); },
-          [&](const core::Release& e) { json_.member("task", e.task.value); },
-          [&](const core::ResolveSignal& e) {
-            json_.member("signal", scenario_.signals.all()[e.signal.value]);
-          },
-          [&](const core::PauseQueue& e) {
-            write_queue(e.queue);
-            json_.member("paused", e.paused);
-          },
-          [&](const core::PauseTenant& e) {
-            json_.member("tenant", scenario_.tenants.names[e.tenant.value])
-                .member("paused", e.paused);
-          },
-          [&](const core::Flush& e) { write_queue(e.queue); },
-          [&](const core::DrainGpu& e) {
-            write_gpu(e.gpu);
-            json_.member("draining", e.draining);
-          },
-          [&](const core::DrainQueue& e) {
-            write_queue(e.queue);
-            json_.member("draining", e.draining);
-          },
-          [&](const core::DayBoundary&) {},
-          [&](const core::Tick&) {},
-          [&](const core::LeaseStarted& e) { json_.member("lease", e.lease.value); },
-          [&](const core::TaskEnded& e) {
-            json_.member("lease", e.lease.value);
-            write_outcome(json_, e.outcome);
-          },
-          [&](const core::LeaseEnded& e) {
-            json_.member("lease", e.lease.value);
-            if (e.outcomes.empty()) return;
-            json_.key("outcomes").begin_array();
-            for (const core::TaskOutcome& outcome : e.outcomes) {
-              json_.begin_object();
-              write_outcome(json_, outcome);
-              json_.end_object();
-            }
-            json_.end_array();
-          },
-          [&](const core::ModelLoaded& e) {
-            write_gpu(e.gpu);
-            write_model(e.model);
-            if (e.load) json_.member("load", e.load.value);
-            json_.member("ok", e.ok).member("took_ns", e.took.ns);
-          },
-          [&](const core::ModelUnloaded& e) {
-            write_gpu(e.gpu);
-            write_model(e.model);
-            if (e.load) json_.member("load", e.load.value);
-          },
-          [&](const core::GpuLost& e) { write_gpu(e.gpu); },
-          [&](const core::NodeLost& e) {
-            json_.member("node", scenario_.nodes.all()[e.node.value]);
-          },
-          [&](const core::GpuReturned& e) { write_gpu(e.gpu); },
-          [&](const core::NodeReturned& e) {
-            json_.member("node", scenario_.nodes.all()[e.node.value]);
-          },
-          [&](const core::GpuUtilisation& e) {
-            write_gpu(e.gpu);
-            json_.member("utilisation_milli", e.utilisation.value);
-          },
-      },
-      event.body);
+  std::visit(Overloaded{
+                 [&](const core::SetPolicy& e) {
+                   json_.member("order",
+                                config::order_names()[static_cast<std::size_t>(e.spec.order)]);
+                   json_.member("packing",
+                                config::packing_names()[static_cast<std::size_t>(e.spec.packing)]);
+                 },
+                 [&](const core::PutTenant& e) {
+                   json_.member("tenant", scenario_.tenants.names[e.tenant.value])
+                       .member("weight_milli", e.spec.weight.value);
+                 },
+                 [&](const core::PutQueue& e) {
+                   write_queue(e.queue);
+                   write_model(e.spec.model);
+                   json_.member("max_batch_size", e.spec.max_batch_size)
+                       .member("max_batch_wait_ns", e.spec.max_batch_wait.ns);
+                 },
+                 [&](const core::PutModel& e) {
+                   write_model(e.model);
+                   json_.member("weights_mib", e.spec.weights.value)
+                       .member("load_time_ns", e.spec.load_time.ns);
+                 },
+                 [&](const core::PutNode& e) {
+                   write_node(e.node);
+                   json_.member("rack", scenario_.racks.all()[e.spec.rack.value])
+                       .member("cpu_milli", e.spec.cpu.value)
+                       .member("memory_mib", e.spec.memory.value);
+                 },
+                 [&](const core::PutGpu& e) {
+                   write_gpu(e.gpu);
+                   write_node(e.spec.node);
+                   json_.member("kind", scenario_.kinds.all()[e.spec.kind.value])
+                       .member("vram_mib", e.spec.vram.value)
+                       .member("speed_milli", e.spec.speed.value);
+                   if (e.spec.island) json_.member("island", e.spec.island.value);
+                 },
+                 [&](const core::PutTable& e) {
+                   json_.member("version", e.version).member("bytes", e.bytes.size());
+                 },
+                 [&](const core::Submit& e) {
+                   json_.member("task", e.task.value);
+                   write_spec(e.spec);
+                 },
+                 [&](const core::SubmitWorkflow& e) {
+                   json_.key("tasks").begin_array();
+                   for (std::size_t i = 0; i < e.tasks.size(); ++i) {
+                     json_.begin_object().member("task", e.first.value + i);
+                     write_spec(e.tasks[i]);
+                     json_.end_object();
+                   }
+                   json_.end_array();
+                 },
+                 [&](const core::Cancel& e) { json_.member("task", e.task.value); },
+                 [&](const core::CancelGroup& e) {
+                   json_.member("group", scenario_.groups.all()[e.group.value]);
+                 },
+                 [&](const core::Hold& e) { json_.member("task", e.task.value); },
+                 [&](const core::Release& e) { json_.member("task", e.task.value); },
+                 [&](const core::ResolveSignal& e) {
+                   json_.member("signal", scenario_.signals.all()[e.signal.value]);
+                 },
+                 [&](const core::PauseQueue& e) {
+                   write_queue(e.queue);
+                   json_.member("paused", e.paused);
+                 },
+                 [&](const core::PauseTenant& e) {
+                   json_.member("tenant", scenario_.tenants.names[e.tenant.value])
+                       .member("paused", e.paused);
+                 },
+                 [&](const core::Flush& e) { write_queue(e.queue); },
+                 [&](const core::DrainGpu& e) {
+                   write_gpu(e.gpu);
+                   json_.member("draining", e.draining);
+                 },
+                 [&](const core::DrainQueue& e) {
+                   write_queue(e.queue);
+                   json_.member("draining", e.draining);
+                 },
+                 [&](const core::DayBoundary&) {},
+                 [&](const core::Tick&) {},
+                 [&](const core::LeaseStarted& e) { json_.member("lease", e.lease.value); },
+                 [&](const core::TaskEnded& e) {
+                   json_.member("lease", e.lease.value);
+                   write_outcome(json_, e.outcome);
+                 },
+                 [&](const core::LeaseEnded& e) {
+                   json_.member("lease", e.lease.value);
+                   if (e.outcomes.empty()) return;
+                   json_.key("outcomes").begin_array();
+                   for (const core::TaskOutcome& outcome : e.outcomes) {
+                     json_.begin_object();
+                     write_outcome(json_, outcome);
+                     json_.end_object();
+                   }
+                   json_.end_array();
+                 },
+                 [&](const core::ModelLoaded& e) {
+                   write_gpu(e.gpu);
+                   write_model(e.model);
+                   if (e.load) json_.member("load", e.load.value);
+                   json_.member("ok", e.ok).member("took_ns", e.took.ns);
+                 },
+                 [&](const core::ModelUnloaded& e) {
+                   write_gpu(e.gpu);
+                   write_model(e.model);
+                   if (e.load) json_.member("load", e.load.value);
+                 },
+                 [&](const core::GpuLost& e) { write_gpu(e.gpu); },
+                 [&](const core::NodeLost& e) { write_node(e.node); },
+                 [&](const core::GpuReturned& e) { write_gpu(e.gpu); },
+                 [&](const core::NodeReturned& e) { write_node(e.node); },
+                 [&](const core::GpuUtilisation& e) {
+                   write_gpu(e.gpu);
+                   json_.member("utilisation_milli", e.utilisation.value);
+                 },
+             },
+             event.body);
   end();
 }
 
@@ -253,6 +281,9 @@ void EventLog::on_action(Time at, const core::Action& action) {
                    json_.member("share_milli", a.share.value)
                        .member("vram_mib", a.vram.value)
                        .member("expected_ns", a.expected.ns);
+                   if (a.node) write_node(a.node);
+                   if (a.cpu.value > 0) json_.member("cpu_milli", a.cpu.value);
+                   if (a.memory.value > 0) json_.member("memory_mib", a.memory.value);
                    json_.key("gpus").begin_array();
                    for (const GpuId gpu : a.gpus)
                      json_.value(scenario_.gpus.names[gpu.value]);

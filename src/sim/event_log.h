@@ -30,7 +30,9 @@ class EventLog final : public Observer {
   void begin(Time at, std::string_view kind, std::string_view name);
   void end();
   void write_spec(const core::TaskSpec& spec);
+  void write_shape(const core::TaskSpec& spec);
   void write_gpu(GpuId gpu);
+  void write_node(NodeId node);
   void write_model(ModelId model);
   void write_queue(QueueId queue);
   void write_reason(const core::Reason& reason);

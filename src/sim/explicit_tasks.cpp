@@ -15,11 +15,11 @@ constexpr std::uint32_t kUnknown = UINT32_MAX;
 
 bool is_name_column(std::string_view column) {
   return column == "id" || column == "queue" || column == "tenant" || column == "group" ||
-         column == "on_dependency_failure";
+         column == "on_dependency_failure" || column == "within" || column == "profile";
 }
 
 bool is_list_column(std::string_view column) {
-  return column == "depends_on" || column == "signals";
+  return column == "depends_on" || column == "signals" || column == "kinds";
 }
 
 Node number_or_text(const CsvCell& cell) {

@@ -23,6 +23,7 @@ using config::TableReader;
 
 using config::durations;
 using config::integers;
+using config::memory_amounts;
 using config::millionths;
 using config::thousandths;
 using config::vram_amounts;

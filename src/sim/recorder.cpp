@@ -27,6 +27,7 @@ Recorder::Recorder(const Scenario& scenario, std::uint64_t seed)
     : scenario_(scenario),
       seed_(seed),
       gpus_(scenario.gpus.size()),
+      allocated_(scenario.kinds.all().size()),
       models_(scenario.models.size()),
       queues_(scenario.queues.size()),
       use_{std::vector<double>(scenario.queues.size(), 0.0),
@@ -80,7 +81,7 @@ void Recorder::on_action(Time at, const core::Action& action) {
 void Recorder::on_submitted(Time at, TaskNo task, const core::TaskSpec& spec) {
   if (!first_submit_) begin_window(at);
   if (tasks_.size() <= task.value) tasks_.resize(task.value + 1);
-  tasks_[task.value] = {at, Time::never(), spec.queue, spec.tenant, End::none};
+  tasks_[task.value] = {at, Time::never(), spec.queue, spec.tenant, spec.gpus == 0, End::none};
 }
 
 void Recorder::begin_window(Time at) {
@@ -89,6 +90,10 @@ void Recorder::begin_window(Time at) {
     gpu.busy.restart(at);
     gpu.vram.restart(at);
   }
+  for (Meter& allocated : allocated_)
+    allocated.restart(at);
+  cpu_.restart(at);
+  memory_.restart(at);
   for (ModelRecord& model : models_) {
     model.resident.restart(at);
     model.computing.restart(at);
@@ -126,7 +131,10 @@ void Recorder::on_finished(Time at, const core::TaskFinished& finished) {
 }
 
 void Recorder::on_batch_started(Time at, const core::BatchStarted& batch) {
-  LeaseRecord lease{at, batch.queue, batch.model, batch.share, batch.vram, batch.gpus, {}};
+  LeaseRecord lease{at,        batch.queue,  batch.model, batch.share, batch.vram,
+                    batch.cpu, batch.memory, batch.gpus,  {}};
+  cpu_.add(at, batch.cpu.value);
+  memory_.add(at, batch.memory.value);
   for (const core::StartedTask& started : batch.tasks) {
     TaskRecord& task = tasks_[started.task.value];
     lease.tenants.push_back(task.tenant);
@@ -143,7 +151,8 @@ void Recorder::on_batch_started(Time at, const core::BatchStarted& batch) {
     GpuRecord& gpu = gpus_[id.value];
     ++gpu.batches;
     gpu.busy.set(at, ++gpu.leases > 0 ? 1 : 0);
-    gpu.vram.set(at, gpu.vram.level + batch.vram.value);
+    gpu.vram.add(at, batch.vram.value);
+    allocated_[kind_of(id)].add(at, batch.share.value);
     if (batch.model && ++computing_[{id, batch.model}] == 1) {
       Meter& computing = models_[batch.model.value].computing;
       computing.set(at, computing.level + 1);
@@ -155,7 +164,8 @@ void Recorder::on_batch_started(Time at, const core::BatchStarted& batch) {
 void Recorder::release_slice(Time at, const LeaseRecord& lease, GpuId id) {
   GpuRecord& gpu = gpus_[id.value];
   gpu.busy.set(at, --gpu.leases > 0 ? 1 : 0);
-  gpu.vram.set(at, gpu.vram.level - lease.vram.value);
+  gpu.vram.add(at, -lease.vram.value);
+  allocated_[kind_of(id)].add(at, -lease.share.value);
   if (lease.model && --computing_[{id, lease.model}] == 0) {
     Meter& computing = models_[lease.model.value].computing;
     computing.set(at, computing.level - 1);
@@ -183,6 +193,8 @@ void Recorder::on_lease_closed(Time at, LeaseId id) {
   if (found == leases_.end()) return;
   for (const GpuId gpu : found->second.gpus)
     release_slice(at, found->second, gpu);
+  cpu_.add(at, -found->second.cpu.value);
+  memory_.add(at, -found->second.memory.value);
   leases_.erase(found);
 }
 
@@ -243,6 +255,7 @@ Report Recorder::report() const {
   report.actions_hash = hash_.value();
   fill_queues_and_tenants(report);
   fill_models_and_gpus(report);
+  fill_kinds_and_nodes(report);
   fill_totals(report);
   return report;
 }
@@ -314,6 +327,7 @@ void Recorder::fill_queues_and_tenants(Report& report) const {
   };
   for (const TaskRecord& task : tasks_) {
     count(report.tasks, task.end);
+    if (task.cpu_only) count(report.cpu_only, task.end);
     count(report.queues[task.queue.value].tasks, task.end);
     count(report.tenants[task.tenant.value].tasks, task.end);
     if (task.started == Time::never()) continue;
@@ -359,6 +373,28 @@ void Recorder::fill_models_and_gpus(Report& report) const {
   }
   if (!gpus_.empty()) report.busy_ratio = busy / static_cast<double>(gpus_.size());
   if (vram_total > 0.0) report.vram_ratio = vram_used / vram_total;
+}
+
+void Recorder::fill_kinds_and_nodes(Report& report) const {
+  const double window = static_cast<double>((now_ - first_submit_.value_or(now_)).ns);
+  const auto mean_part = [&](const Meter& meter, double all) {
+    return window > 0.0 && all > 0.0 ? meter.until(now_) / window / all : 0.0;
+  };
+  for (const std::string& kind : scenario_.kinds.all())
+    report.kinds.push_back({kind, 0, 0.0});
+  for (std::uint32_t i = 0; i < gpus_.size(); ++i)
+    ++report.kinds[kind_of(GpuId{i})].gpus;
+  for (std::size_t i = 0; i < report.kinds.size(); ++i) {
+    KindReport& kind = report.kinds[i];
+    kind.allocated_ratio = mean_part(allocated_[i], static_cast<double>(kind.gpus) * 1000.0);
+  }
+  double cpu = 0.0;
+  double memory = 0.0;
+  for (const core::NodeSpec& node : scenario_.node_specs) {
+    cpu += static_cast<double>(node.cpu.value);
+    memory += static_cast<double>(node.memory.value);
+  }
+  report.nodes = {scenario_.node_specs.size(), mean_part(cpu_, cpu), mean_part(memory_, memory)};
 }
 
 void Recorder::fill_totals(Report& report) const {

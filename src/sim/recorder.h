@@ -37,6 +37,7 @@ class Recorder final : public Observer {
     Time started = Time::never();
     QueueId queue;
     TenantId tenant;
+    bool cpu_only = false;
     End end = End::none;
   };
   struct LeaseRecord {
@@ -45,6 +46,8 @@ class Recorder final : public Observer {
     ModelId model;
     Milli share;
     Mib vram;
+    Milli cpu;
+    Mib memory;
     std::vector<GpuId> gpus;
     std::vector<TenantId> tenants;  // of its tasks
   };
@@ -62,6 +65,7 @@ class Recorder final : public Observer {
     double until(Time at) const {
       return integral + static_cast<double>(level) * static_cast<double>((at - since).ns);
     }
+    void add(Time at, std::int64_t more) { set(at, level + more); }
     void restart(Time at) {
       since = at;
       integral = 0.0;
@@ -97,6 +101,7 @@ class Recorder final : public Observer {
   void on_batch_started(Time at, const core::BatchStarted& batch);
   void on_slice_lost(Time at, LeaseId lease, GpuId gpu);
   void on_lease_closed(Time at, LeaseId lease);
+  std::size_t kind_of(GpuId gpu) const { return scenario_.gpus.specs[gpu.value].spec.kind.value; }
   void release_slice(Time at, const LeaseRecord& lease, GpuId gpu);
   void on_load(Time at, const core::LoadModel& load);
   void on_loaded(Time at, const core::ModelLoaded& loaded);
@@ -109,6 +114,7 @@ class Recorder final : public Observer {
   void fill_totals(Report& report) const;
   void fill_queues_and_tenants(Report& report) const;
   void fill_models_and_gpus(Report& report) const;
+  void fill_kinds_and_nodes(Report& report) const;
 
   const Scenario& scenario_;
   std::uint64_t seed_;
@@ -124,6 +130,9 @@ class Recorder final : public Observer {
   std::uint64_t retries_ = 0;
   std::map<LeaseId, LeaseRecord> leases_;
   std::vector<GpuRecord> gpus_;
+  std::vector<Meter> allocated_;  // by kind of GPU: thousandths promised to batches
+  Meter cpu_;                     // of all nodes, thousandths promised to batches
+  Meter memory_;                  // the same in MiB
   std::vector<ModelRecord> models_;
   std::vector<QueueRecord> queues_;
   Use use_;  // by leases that have ended

@@ -106,6 +106,7 @@ void write_json(JsonWriter& json, const Report& report) {
       .member("policy", report.policy)
       .member("seed", report.seed);
   write_json(json.key("tasks"), report.tasks);
+  write_json(json.key("cpu_only_tasks"), report.cpu_only);
   write_json(json.key("refusals"), report.refusals);
   write_json(json.key("failures"), report.failures);
   write_json(json.key("unfinished"), report.unfinished.reasons);
@@ -120,6 +121,12 @@ void write_json(JsonWriter& json, const Report& report) {
       .begin_object()
       .member("busy_ratio", report.busy_ratio)
       .member("vram_ratio", report.vram_ratio)
+      .end_object();
+  json.key("nodes")
+      .begin_object()
+      .member("count", report.nodes.nodes)
+      .member("cpu_ratio", report.nodes.cpu_ratio)
+      .member("memory_ratio", report.nodes.memory_ratio)
       .end_object();
   json.key("models")
       .begin_object()
@@ -148,6 +155,9 @@ void write_json(JsonWriter& json, const Report& report) {
     json.member("batches", row.batches)
         .member("busy_ratio", row.busy_ratio)
         .member("vram_ratio", row.vram_ratio);
+  });
+  write_rows(json, "kinds", report.kinds, [&](const KindReport& row) {
+    json.member("gpus", row.gpus).member("allocated_ratio", row.allocated_ratio);
   });
   json.member("events", report.events)
       .member("actions", report.actions)

@@ -60,6 +60,20 @@ struct GpuReport {
   double vram_ratio = 0.0;
 };
 
+// GPUs of one kind, all together.
+struct KindReport {
+  std::string name;
+  std::uint64_t gpus = 0;
+  double allocated_ratio = 0.0;  // mean over time of what was promised of them, over all they have
+};
+
+// Nodes that have CPUs and memory to give: the mean over time of what was promised of it.
+struct NodesReport {
+  std::uint64_t nodes = 0;
+  double cpu_ratio = 0.0;
+  double memory_ratio = 0.0;
+};
+
 struct ReasonCount {
   std::string name;
   std::string sentence;
@@ -83,6 +97,7 @@ struct Report {
   std::string policy;
   std::uint64_t seed = 0;
   TaskCounts tasks;
+  TaskCounts cpu_only;                // of these, the tasks that ask for no GPU
   std::vector<ReasonCount> refusals;  // most frequent first
   std::vector<ReasonCount> failures;
   Unfinished unfinished;
@@ -105,6 +120,8 @@ struct Report {
   std::vector<TenantReport> tenants;
   std::vector<ModelReport> models;
   std::vector<GpuReport> gpus;
+  std::vector<KindReport> kinds;
+  NodesReport nodes;
 };
 
 // The value below which `percent` of the sorted values lie (nearest rank). 0 if there are none.

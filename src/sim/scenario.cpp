@@ -39,6 +39,12 @@ void set_field(core::TaskSpec& spec, std::optional<Duration>& actual_run, Field 
     case Field::tokens:
       spec.tokens = static_cast<std::uint32_t>(value);
       break;
+    case Field::cpu:
+      spec.cpu.value = value;
+      break;
+    case Field::memory:
+      spec.memory.value = value;
+      break;
   }
 }
 

@@ -21,7 +21,7 @@
 
 namespace berth::sim {
 
-// Names that exist by being used: groups, signals, nodes, kinds of GPU.
+// Names that exist by being used: groups, signals, nodes, racks, kinds of GPU.
 class NameList {
  public:
   // The position of the name, added at the end if it is new.
@@ -83,7 +83,9 @@ enum class Field : std::uint8_t {
   gpus,
   share,
   tolerated_wait,
-  tokens
+  tokens,
+  cpu,
+  memory
 };
 
 struct DrawnField {
@@ -97,6 +99,7 @@ struct TaskTemplate {
   core::TaskSpec spec;  // depends_on holds signals only
   std::optional<Duration> actual_run;
   std::vector<DrawnField> drawn;
+  bool is_wrong = false;  // while it is read: some field could not be
 };
 
 // Sets one field of the task or of what the agents will do with it.
@@ -178,6 +181,9 @@ struct Scenario {
   config::Catalog<Gpu> gpus;
   NameList kinds;
   NameList nodes;
+  std::vector<core::NodeSpec> node_specs;  // of the first so many; the others have no CPUs
+  NameList racks;
+  std::uint32_t islands = 0;
   NameList groups;
   NameList signals;
 

@@ -65,9 +65,11 @@ TEST(ScenarioErrors, ASyntaxErrorIsReportedAlone) {
 }
 
 TEST(ScenarioErrors, MissingSectionsAreNamed) {
-  EXPECT_EQ(errors_in(""), (Texts{"s.toml: missing section [[queues]]: expected at least one",
-                                  "s.toml: missing section [[cluster.gpus]]: expected at least one",
-                                  "s.toml: missing section [[workload]]: expected at least one"}));
+  EXPECT_EQ(errors_in(""),
+            (Texts{"s.toml: missing section [[queues]]: expected at least one",
+                   "s.toml: missing section [[cluster.gpus]] or [[cluster.nodes]]: expected at "
+                   "least one",
+                   "s.toml: missing section [[workload]]: expected at least one"}));
 }
 
 TEST(ScenarioErrors, AFileThatIsNotThereIsOneError) {
@@ -151,7 +153,7 @@ TEST(ScenarioErrors, ChoicesListWhatIsPossible) {
                    "\"round_robin\", \"cost_aware\", \"sticky\", found the string \"fare\"; did "
                    "you mean \"fair\"?",
                    "s.toml:13:11: policy.packing: expected one of \"best_fit\", \"first_fit\", "
-                   "\"spread\", found the integer 3"}));
+                   "\"spread\", \"frag\", found the integer 3"}));
 }
 
 TEST(ScenarioErrors, ResidentModelsMustFit) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "config/node_blocks.h"
 #include "config/notes.h"
 #include "config/overrides.h"
 #include "config/sections.h"
@@ -80,11 +81,18 @@ class ScenarioReader {
   }
 
   void read_cluster(TableReader& root) {
-    NameBook names("GPU");
+    NameBook nodes("node");
+    NameBook gpus("GPU");
     TableReader cluster = root.table("cluster");
-    for (TableReader& table : cluster.required_blocks("gpus")) {
-      read_gpus(table, names, scenario_);
+    if (!cluster.has("gpus") && !cluster.has("nodes")) {
+      cluster.error("gpus",
+                    "missing section [[cluster.gpus]] or [[cluster.nodes]]: expected at least one");
     }
+    scenario_.racks.intern(config::kDefaultRack);
+    for (TableReader& table : cluster.blocks("nodes"))
+      read_nodes(table, nodes, gpus, scenario_);
+    for (TableReader& table : cluster.blocks("gpus"))
+      read_gpus(table, gpus, scenario_);
     cluster.finish();
   }
 
@@ -144,6 +152,7 @@ std::vector<std::string> known_keys() {
     [[tenants]]
     [[models]]
     [[queues]]
+    [[cluster.nodes]]
     [[cluster.gpus]]
     [[workload]]
     kind = "tasks"

@@ -120,7 +120,7 @@ expected_run = "5s"
 actual_run = "6s"
 priority = -3
 tier = 2
-gpus = 2
+gpus = 1
 share = 0.5
 tolerated_wait = "9s"
 tokens = 4
@@ -139,7 +139,7 @@ on_dependency_failure = "release"
   spec.expected_run = seconds(5);
   spec.priority = -3;
   spec.tier = 2;
-  spec.gpus = 2;
+  spec.gpus = 1;
   spec.share = Milli{500};
   spec.tolerated_wait = seconds(9);
   spec.tokens = 4;
@@ -215,7 +215,7 @@ TEST(ScenarioReader, TheGuideNamesEveryKey) {
 }
 
 TEST(ScenarioReader, EveryExampleIsAGoodScenario) {
-  for (const char* name : {"first-run", "multi-tenant", "model-swap", "dependencies"}) {
+  for (const char* name : {"first-run", "multi-tenant", "model-swap", "dependencies", "cluster"}) {
     Diagnostics diagnostics;
     const std::string path = std::string(BERTH_SOURCE_DIR) + "/examples/" + name + ".toml";
     EXPECT_TRUE(load_scenario(path, {}, diagnostics)) << diagnostics.text();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/node_blocks.h"
 #include "core/model/ranges.h"
 
 namespace berth::sim {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kBillion = 1'000'000'000;
 constexpr std::int64_t kMostGpus = core::kGpusMax;
+constexpr std::int64_t kMostNodes = core::kNodesMax;
 
 // The whole of `total` that may be promised.
 Mib usable(Mib total, Milli part) { return {total.value * part.value / 1000}; }
@@ -31,6 +33,41 @@ void check_resident(TableReader& table, const Scenario& scenario, const Gpu& gpu
                                 vram_text(weights.value) + ", the GPU has " +
                                 vram_text(room.value) + " usable of " +
                                 vram_text(gpu.spec.vram.value));
+  }
+}
+
+// A kind of GPU by its name. False, with a diagnostic: there are too many.
+bool intern_kind(TableReader& table, const std::string& name, Scenario& scenario, KindId& kind) {
+  kind.value = scenario.kinds.intern(name);
+  if (kind.value < core::kMaxKinds) return true;
+  table.error("kind", table.path_of("kind") + ": a cluster has at most " +
+                          std::to_string(core::kMaxKinds) + " kinds of GPU");
+  return false;
+}
+
+// Whether so many more of something still fit into a cluster; says so if not.
+bool has_room(TableReader& table, std::size_t have, std::int64_t more, std::int64_t most,
+              const std::string& noun) {
+  if (static_cast<std::int64_t>(have) + more <= most) return true;
+  table.error("count", table.path_of("count") + ": a cluster has at most " + std::to_string(most) +
+                           " " + noun);
+  return false;
+}
+
+void add_gpus(const config::NodeBlock& block, std::int64_t node, KindId kind, NameBook& names,
+              Origin at, Diagnostics& diagnostics, Scenario& scenario) {
+  const NodeId id{static_cast<std::uint32_t>(scenario.node_specs.size() - 1)};
+  for (std::int64_t i = 0; i < block.gpus; ++i) {
+    Gpu gpu;
+    gpu.spec = block.gpu_spec(i);
+    gpu.spec.node = id;
+    gpu.spec.kind = kind;
+    if (const auto island = block.island_of(node, i)) {
+      gpu.spec.island.value = scenario.islands + static_cast<std::uint32_t>(*island);
+    }
+    const std::string name = block.name_of(node) + "/" + std::to_string(i);
+    names.claim(name, at, "cluster.nodes.name", diagnostics);
+    scenario.gpus.add(name, std::move(gpu));
   }
 }
 
@@ -78,6 +115,27 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
   table.finish();
 }
 
+void read_nodes(TableReader& table, NameBook& names, NameBook& gpu_names, Scenario& scenario) {
+  config::NodeBlock block;
+  const bool good = config::read_node_block(table, block);
+  table.finish();
+  if (!good) return;
+  if (!has_room(table, scenario.node_specs.size(), block.count, kMostNodes, "nodes")) return;
+  if (!has_room(table, scenario.gpus.size(), block.count * block.gpus, kMostGpus, "GPUs")) return;
+  KindId kind;
+  if (block.gpus > 0 && !intern_kind(table, block.kind, scenario, kind)) return;
+  const Origin at = table.origin_of("name");
+  for (std::int64_t i = 0; i < block.count; ++i) {
+    names.claim(block.name_of(i), at, "cluster.nodes.name", table.diagnostics());
+    scenario.nodes.intern(block.name_of(i));
+    const RackId rack{scenario.racks.intern(block.rack_of(i))};
+    scenario.node_specs.push_back({rack, block.cpu, block.memory});
+    add_gpus(block, i, kind, gpu_names, at, table.diagnostics(), scenario);
+  }
+  scenario.islands += static_cast<std::uint32_t>(block.islands());
+  has_room(table, scenario.racks.all().size(), 0, kMostNodes, "racks");
+}
+
 void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   config::GpuBlock block;
   config::read_gpu_block(table, block);
@@ -96,11 +154,10 @@ void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   if (all_known && gpu.spec.vram.value > 0) check_resident(table, scenario, gpu);
   table.finish();
 
-  if (static_cast<std::int64_t>(scenario.gpus.size()) + block.count > kMostGpus) {
-    table.error("count", "cluster.gpus.count: a cluster has at most 100000 GPUs");
-    return;
-  }
-  gpu.spec.kind.value = scenario.kinds.intern(block.kind);
+  if (!has_room(table, scenario.gpus.size(), block.count, kMostGpus, "GPUs")) return;
+  const std::int64_t nodes = gpus_per_node == 0 ? 1 : (block.count - 1) / gpus_per_node + 1;
+  if (!has_room(table, scenario.nodes.all().size(), nodes, kMostNodes, "nodes")) return;
+  if (!intern_kind(table, block.kind, scenario, gpu.spec.kind)) return;
   const Origin at = table.has("name") ? table.origin_of("name") : table.at();
   for (std::int64_t i = 0; i < block.count; ++i) {
     const std::string suffix = gpus_per_node == 0 ? "" : "-" + std::to_string(i / gpus_per_node);

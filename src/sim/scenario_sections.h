@@ -15,6 +15,8 @@ namespace berth::sim {
 void read_agents(TableReader& table, AgentSpec& agents);
 void read_model(TableReader& table, std::string& name, Model& model);
 void read_queue(TableReader& table, const Scenario& scenario, std::string& name, Queue& queue);
+// Adds `count` nodes that have CPUs and memory, with their GPUs. REQUIRES no other nodes yet.
+void read_nodes(TableReader& table, NameBook& names, NameBook& gpu_names, Scenario& scenario);
 // Adds `count` GPUs, with their kind and node.
 void read_gpus(TableReader& table, NameBook& names, Scenario& scenario);
 

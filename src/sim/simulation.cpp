@@ -40,6 +40,9 @@ void Simulation::configure() {
   for (std::uint32_t i = 0; i < scenario_.queues.size(); ++i) {
     feed(start, core::PutQueue{QueueId{i}, scenario_.queues.specs[i].spec});
   }
+  for (std::uint32_t i = 0; i < scenario_.node_specs.size(); ++i) {
+    feed(start, core::PutNode{NodeId{i}, scenario_.node_specs[i]});
+  }
   for (std::uint32_t i = 0; i < scenario_.gpus.size(); ++i) {
     feed(start, core::PutGpu{GpuId{i}, scenario_.gpus.specs[i].spec});
   }
@@ -146,11 +149,6 @@ void Simulation::handle_next_in_heap() {
 void Simulation::carry_out(const Command& command) {
   const std::uint32_t target = command.target;
   const Time at = command.at;
-  const auto for_each_gpu_of_node = [&](auto&& action) {
-    for (std::uint32_t i = 0; i < scenario_.gpus.size(); ++i) {
-      if (scenario_.gpus.specs[i].spec.node.value == target) action(GpuId{i});
-    }
-  };
   switch (command.verb) {
     case Verb::flush:
       return feed(at, core::Flush{QueueId{target}});
@@ -179,10 +177,10 @@ void Simulation::carry_out(const Command& command) {
       agents_.return_gpu(at, GpuId{target});
       return feed(at, core::GpuReturned{GpuId{target}});
     case Verb::lose_node:
-      for_each_gpu_of_node([&](GpuId gpu) { agents_.lose_gpu(gpu); });
+      agents_.lose_node(NodeId{target});
       return feed(at, core::NodeLost{NodeId{target}});
     case Verb::return_node:
-      for_each_gpu_of_node([&](GpuId gpu) { agents_.return_gpu(at, gpu); });
+      agents_.return_node(at, NodeId{target});
       return feed(at, core::NodeReturned{NodeId{target}});
     case Verb::signal:
       return feed(at, core::ResolveSignal{SignalId{target}});

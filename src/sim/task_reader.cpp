@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/shape_reader.h"
+
 namespace berth::sim {
 namespace {
 
@@ -181,6 +183,7 @@ bool read_draw(TableReader& table, std::string_view key, const NumberType& type,
 }
 
 void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task) {
+  const std::size_t errors = table.diagnostics().count();
   read_choice(table, "queue", Field::queue, scenario.queues.names, task);
   read_choice(table, "tenant", Field::tenant, scenario.tenants.names, task);
   const auto drawn = [&](std::string_view key, Field field, const NumberType& type) {
@@ -192,10 +195,13 @@ void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task
   drawn("actual_run", Field::actual_run, durations(0, kLongestRun));
   drawn("priority", Field::priority, integers(-10'000, 10'000));
   drawn("tier", Field::tier, integers(0, 3));
-  drawn("gpus", Field::gpus, integers(1, 10'000));
+  drawn("gpus", Field::gpus, integers(0, 10'000));
   drawn("share", Field::share, thousandths(1, 1000));
   drawn("tolerated_wait", Field::tolerated_wait, durations());
   drawn("tokens", Field::tokens, integers(0, kBillion));
+  drawn("cpu", Field::cpu, thousandths(0, kBillion));
+  drawn("memory", Field::memory, memory_amounts());
+  read_shape_fields(table, scenario, task.spec);
 
   std::string group;
   if (table.name("group", group)) task.spec.group.value = scenario.groups.intern(group);
@@ -217,9 +223,11 @@ void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task
           {core::Dependency::Kind::signal, scenario.signals.intern(signal.text)});
     }
   }
+  task.is_wrong = task.is_wrong || table.diagnostics().count() > errors;
 }
 
 void complete_task(TableReader& table, const Scenario& scenario, TaskTemplate& task) {
+  if (!task.is_wrong) check_shape(table, task);
   const DrawnField* queues = drawn_field(task, Field::queue);
   if (!task.spec.queue && queues == nullptr) {
     if (scenario.queues.size() == 1) {

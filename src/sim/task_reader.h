@@ -12,7 +12,8 @@ namespace berth::sim {
 // Asks for every field of a task; what is present replaces what `task` had.
 void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task);
 
-// Fills in the only queue and tenant, and reports a task that lacks one or has no run time.
+// Fills in the only queue and tenant, and reports a task that lacks one, has no run time or asks
+// for what does not go together.
 void complete_task(TableReader& table, const Scenario& scenario, TaskTemplate& task);
 
 // A number that may be drawn: a value, a list, {min, max, step}, {values, weights} or {mean}.

@@ -39,7 +39,7 @@ std::string Timeline::csv() const {
   std::string text = "lease,queue,model,gpus,start_s,end_s,size,completed,vram_mib,share,tasks\n";
   for (const Row& row : rows_) {
     const core::BatchStarted& batch = row.batch;
-    std::string gpus;
+    std::string gpus = batch.node ? scenario_.nodes.all()[batch.node.value] : "";
     for (const GpuId gpu : batch.gpus) {
       gpus += (gpus.empty() ? "" : " ") + scenario_.gpus.names[gpu.value];
     }

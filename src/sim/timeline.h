@@ -1,4 +1,5 @@
-// Timeline: one row of CSV for every batch of a run, in the order in which batches started.
+// Timeline: one row of CSV for every batch of a run, in the order in which batches started. A batch
+// without a GPU has its node where others have their GPUs.
 #pragma once
 
 #include <map>

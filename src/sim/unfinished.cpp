@@ -30,7 +30,7 @@ std::pair<std::string_view, std::string_view> nearest_obstacle(const core::Expla
     return {info.name, info.sentence};
   }
   if (why.state == core::TaskState::pending) return {"next", "would have started next"};
-  return {core::name_of(why.state), "was on a GPU when the run ended"};
+  return {core::name_of(why.state), "had started when the run ended"};
 }
 
 void count(Unfinished& unfinished, TaskNo task, const core::Explanation& why) {

@@ -50,6 +50,8 @@ struct Names {
   NameTable gpus;
   NameTable nodes;
   NameTable kinds;
+  NameTable racks;
+  NameTable islands;
   NameTable groups;
   NameTable signals;
   NameTable tasks;

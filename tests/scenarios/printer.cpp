@@ -32,6 +32,7 @@ std::string amount(std::string_view unit, std::int64_t value) {
   if (unit == "MiB") return text_of(Mib{value});
   if (unit == "ns") return text_of(Duration{value});
   if (unit == "milli-GPUs") return text_of(Milli{value}) + " GPUs";
+  if (unit == "milli-CPUs") return text_of(Milli{value}) + " CPUs";
   return std::to_string(value);
 }
 
@@ -39,7 +40,8 @@ std::string amount(std::string_view unit, std::int64_t value) {
 std::string amounts(const Reason& reason, const ReasonInfo& info) {
   const std::string need = amount(info.unit, reason.need);
   const std::string have = amount(info.unit, reason.have);
-  const bool is_measure = info.unit == "MiB" || info.unit == "ns" || info.unit == "milli-GPUs";
+  const bool is_measure = info.unit == "MiB" || info.unit == "ns" || info.unit == "milli-GPUs" ||
+                          info.unit == "milli-CPUs";
   const std::string unit = is_measure ? "" : " " + std::string(info.unit);
   switch (reason.code) {
     case ReasonCode::poison_held:
@@ -119,6 +121,8 @@ std::string Log::batch(const BatchStarted& batch) const {
     }
   }
   if (batch.share != kWholeGpu) notes += ", share " + text_of(batch.share);
+  if (batch.cpu.value > 0) notes += ", cpu " + text_of(batch.cpu);
+  if (batch.memory.value > 0) notes += ", memory " + text_of(batch.memory);
   if (shows_charges_) {
     notes += ", charged";
     for (const StartedTask& started : batch.tasks)
@@ -127,6 +131,7 @@ std::string Log::batch(const BatchStarted& batch) const {
   text += " on";
   for (const GpuId id : batch.gpus)
     text += " " + gpu(id);
+  if (batch.node) text += " " + node(batch.node);
   return text + " (lease " + std::to_string(batch.lease.value) + ", " + text_of(batch.expected) +
          notes + ")";
 }

@@ -32,6 +32,7 @@ class Log {
  private:
   std::string task(TaskNo no) const { return names_.tasks.at(no.value); }
   std::string gpu(GpuId id) const { return names_.gpus.at(id.value); }
+  std::string node(NodeId id) const { return names_.nodes.at(id.value); }
   std::string queue(QueueId id) const { return names_.queues.at(id.value); }
   std::string model(ModelId id) const { return names_.models.at(id.value); }
   std::string subject(std::string_view noun, std::uint64_t id) const;

@@ -112,6 +112,15 @@ class Reader {
     say(EventBody(SetPolicy{policy_}));
   }
 
+  void read_node(Words& w) {
+    std::uint64_t id = 0;
+    NodeSpec& spec = spec_of(nodes_, script_.names.nodes, w.take("a name"), id);
+    const auto rack_no = script_.names.racks.find_or_add(w.option("rack").value_or("rack"));
+    spec.rack = RackId{static_cast<std::uint32_t>(rack_no)};
+    read_fields(w, spec);
+    say(EventBody(PutNode{NodeId{static_cast<std::uint32_t>(id)}, spec}));
+  }
+
   void read_gpu(Words& w) {
     std::uint64_t id = 0;
     GpuSpec& spec = spec_of(gpus_, script_.names.gpus, w.take("a name"), id);
@@ -122,7 +131,11 @@ class Reader {
     const auto kind_no = script_.names.kinds.find_or_add(w.option("kind").value_or("kind"));
     spec.node = NodeId{static_cast<std::uint32_t>(node_no)};
     spec.kind = KindId{static_cast<std::uint32_t>(kind_no)};
-    if (const auto speed = w.ratio("speed")) spec.speed = *speed;
+    if (const auto island = w.option("island")) {
+      const auto island_no = script_.names.islands.find_or_add(*island);
+      spec.island = IslandId{static_cast<std::uint32_t>(island_no)};
+    }
+    read_fields(w, spec);
     say(EventBody(PutGpu{GpuId{static_cast<std::uint32_t>(id)}, spec}));
   }
 
@@ -170,6 +183,10 @@ class Reader {
     spec.queue = queue(w);
     spec.tenant = tenant_of_submit(w);
     read_fields(w, spec);
+    if (const auto kinds = w.option("kinds")) {
+      for (const std::string& kind : read_names(*kinds))
+        spec.kinds |= KindMask{1} << known<KindId>(w, script_.names.kinds, "kind", kind).value;
+    }
     if (const auto name = w.option("group")) {
       spec.group = GroupId{static_cast<std::uint32_t>(script_.names.groups.find_or_add(*name))};
     }
@@ -326,6 +343,7 @@ class Reader {
   std::vector<TenantSpec> tenants_;
   std::vector<QueueSpec> queues_;
   std::vector<ModelSpec> models_;
+  std::vector<NodeSpec> nodes_;
   std::vector<GpuSpec> gpus_;
   std::vector<std::pair<std::size_t, std::string>> after_;
 };
@@ -333,6 +351,7 @@ class Reader {
 const std::vector<Reader::Verb>& Reader::verbs() {
   static const std::vector<Verb> kVerbs = {
       {"policy", true, &Reader::read_policy},
+      {"node", true, &Reader::read_node},
       {"gpu", true, &Reader::read_gpu},
       {"tenant", true, &Reader::read_tenant},
       {"model", true, &Reader::read_model},

@@ -5,10 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "core/mig/profiles.h"
+
 namespace berth::scenario {
 namespace {
 
 using core::Failure;
+using core::Level;
 using core::OnDependencyFailure;
 using core::Order;
 using core::Packing;
@@ -36,6 +39,30 @@ constexpr std::array<std::pair<const char*, Failure>, 5> kFailures = {
      {"crash", Failure::crash},
      {"infrastructure", Failure::infrastructure}}};
 
+// What a task asks of the hardware, without the kinds of GPU, which are names.
+void read_shape(Words& w, core::TaskSpec& spec) {
+  set_if(spec.gpus, w.integer("gpus"));
+  set_if(spec.share, w.ratio("share"));
+  set_if(spec.vram, w.vram("vram"));
+  set_if(spec.cpu, w.ratio("cpu"));
+  set_if(spec.memory, w.vram("memory"));
+  set_if(spec.groups, w.integer("groups"));
+  if (const auto level = w.option("within")) {
+    spec.within = one_of<Level, 4>(w, *level,
+                                   {{{"island", Level::island},
+                                     {"node", Level::node},
+                                     {"rack", Level::rack},
+                                     {"cluster", Level::cluster}}});
+  }
+  spec.required = w.flag("required");
+  if (const auto name = w.option("profile")) {
+    spec.profile = core::mig::profile_named(*name);
+    if (spec.profile == core::mig::kNoProfile) {
+      w.fail("expected a MIG profile such as 3g.40gb, got `" + *name + "`");
+    }
+  }
+}
+
 }  // namespace
 
 core::Failure read_failure(const Words& w, const std::string& name) {
@@ -52,10 +79,11 @@ void read_fields(Words& w, core::PolicySpec& spec) {
                                     {"sticky", Order::sticky}}});
   }
   if (const auto name = w.option("packing")) {
-    spec.packing = one_of<Packing, 3>(w, *name,
+    spec.packing = one_of<Packing, 4>(w, *name,
                                       {{{"best_fit", Packing::best_fit},
                                         {"first_fit", Packing::first_fit},
-                                        {"spread", Packing::spread}}});
+                                        {"spread", Packing::spread},
+                                        {"frag", Packing::frag}}});
   }
   set_if(spec.gpu_load_threshold, w.ratio("load_threshold"));
   set_if(spec.vram_usable, w.ratio("vram_usable"));
@@ -91,6 +119,17 @@ void read_fields(Words& w, core::ModelSpec& spec) {
   set_if(spec.keep_alive, w.duration("keep_alive"));
 }
 
+void read_fields(Words& w, core::NodeSpec& spec) {
+  set_if(spec.cpu, w.ratio("cpu"));
+  set_if(spec.memory, w.vram("memory"));
+}
+
+void read_fields(Words& w, core::GpuSpec& spec) {
+  set_if(spec.speed, w.ratio("speed"));
+  set_if(spec.socket, w.integer("socket"));
+  set_if(spec.pcie_switch, w.integer("switch"));
+}
+
 void read_fields(Words& w, core::QueueSpec& spec) {
   set_if(spec.max_batch_size, w.integer("size"));
   set_if(spec.max_batch_wait, w.duration("wait"));
@@ -105,9 +144,7 @@ void read_fields(Words& w, core::QueueSpec& spec) {
 void read_fields(Words& w, core::TaskSpec& spec) {
   set_if(spec.tier, w.integer("tier"));
   set_if(spec.priority, w.integer("priority"));
-  set_if(spec.gpus, w.integer("gpus"));
-  set_if(spec.share, w.ratio("share"));
-  set_if(spec.vram, w.vram("vram"));
+  read_shape(w, spec);
   set_if(spec.expected_run, w.duration("run"));
   set_if(spec.tolerated_wait, w.duration("tolerates"));
   if (const auto at = w.duration("not_before")) spec.not_before = Time{at->ns};

@@ -16,6 +16,8 @@ core::Failure read_failure(const Words& w, const std::string& name);
 void read_fields(Words& w, core::PolicySpec& spec);
 void read_fields(Words& w, core::TenantSpec& spec);
 void read_fields(Words& w, core::ModelSpec& spec);
+void read_fields(Words& w, core::NodeSpec& spec);
+void read_fields(Words& w, core::GpuSpec& spec);
 void read_fields(Words& w, core::QueueSpec& spec);
 void read_fields(Words& w, core::TaskSpec& spec);
 void read_fields(Words& w, TaskPlan& plan);

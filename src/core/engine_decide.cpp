@@ -227,6 +227,7 @@ bool Decider::settle() {
     for (Action& action : scratch_)
       emit(std::move(action));
   }
+  settle_placed(state_);  // whoever asks before the next step finds what would start next
   return false;
 }
 

@@ -38,13 +38,14 @@ constexpr std::array kSimFlags = {
     kSeed,
     kSeeds,
     Flag{"--policy", "NAME",
-         "fair, fifo, round_robin, cost_aware or sticky instead of the scenario's"},
+         "fair, fifo, round_robin, cost_aware, sticky or slowdown instead of the scenario's"},
     kSet,
     kQuiet,
 };
 constexpr std::array kCompareFlags = {
     Flag{"--policy", "A,B,...",
-         "some of fair, fifo, round_robin, cost_aware and sticky, each once (default: all)"},
+         "some of fair, fifo, round_robin, cost_aware, sticky and slowdown, each once (default: "
+         "all)"},
     kSeed,
     kMedians,
     kSet,

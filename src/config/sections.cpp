@@ -20,7 +20,7 @@ std::string lower(std::string text) {
 }  // namespace
 
 std::vector<std::string> order_names() {
-  return {"fair", "fifo", "round_robin", "cost_aware", "sticky"};
+  return {"fair", "fifo", "round_robin", "cost_aware", "sticky", "slowdown"};
 }
 
 std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread", "frag"}; }
@@ -53,6 +53,11 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
   table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
   table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
                integers(0, core::kFailuresMax));
+  table.number("reservations", policy.reservations, integers(0, core::kReservationsMax));
+  table.number("backfill_visits", policy.backfill_visits, integers(1, core::kReservationsMax));
+  std::optional<Duration> long_work;
+  if (table.number("long_work", long_work, durations())) policy.long_work = *long_work;
+  table.number("long_share", policy.long_share, thousandths(1, 1000));
 }
 
 void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {

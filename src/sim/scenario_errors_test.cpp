@@ -150,8 +150,8 @@ TEST(ScenarioErrors, UnknownReferencesComeWithTheNearestName) {
 TEST(ScenarioErrors, ChoicesListWhatIsPossible) {
   EXPECT_EQ(errors_with("[policy]\norder = \"fare\"\npacking = 3\n"),
             (Texts{"s.toml:12:9: policy.order: expected one of \"fair\", \"fifo\", "
-                   "\"round_robin\", \"cost_aware\", \"sticky\", found the string \"fare\"; did "
-                   "you mean \"fair\"?",
+                   "\"round_robin\", \"cost_aware\", \"sticky\", \"slowdown\", found the string "
+                   "\"fare\"; did you mean \"fair\"?",
                    "s.toml:13:11: policy.packing: expected one of \"best_fit\", \"first_fit\", "
                    "\"spread\", \"frag\", found the integer 3"}));
 }

@@ -85,6 +85,10 @@ order = "sticky"
 packing = "spread"
 usage_window_minutes = 7
 aging_factor = 0.25
+reservations = 1
+backfill_visits = 99
+long_work = "2h"
+long_share = 0.5
 )");
   EXPECT_EQ(scenario.gpus.names,
             (std::vector<std::string>{"gpu", "big-0", "big-1", "big-2", "big-3"}));
@@ -111,6 +115,10 @@ aging_factor = 0.25
   EXPECT_EQ(scenario.policy.packing, core::Packing::spread);
   EXPECT_EQ(scenario.policy.usage_window, minutes(7));
   EXPECT_EQ(scenario.policy.aging_factor, Milli{250});
+  EXPECT_EQ(scenario.policy.reservations, 1U);
+  EXPECT_EQ(scenario.policy.backfill_visits, 99U);
+  EXPECT_EQ(scenario.policy.long_work, minutes(120));
+  EXPECT_EQ(scenario.policy.long_share, Milli{500});
 }
 
 TEST(ScenarioReader, EveryFieldOfATaskArrives) {

@@ -42,7 +42,8 @@ TEST(ScenarioLanguage, NamesFileLineAndWhatWasExpected) {
   EXPECT_EQ(error_of("queue q\n0s submit a q\n0s submit a q\n----\n"),
             "x.test:3: expected a new name, `a` is a task");
   EXPECT_EQ(error_of("policy order=lifo\n----\n"),
-            "x.test:1: expected one of fair, fifo, round_robin, cost_aware, sticky, got `lifo`");
+            "x.test:1: expected one of fair, fifo, round_robin, cost_aware, sticky, slowdown, got "
+            "`lifo`");
   EXPECT_THAT(error_of("0s sumbit a q\n----\n"),
               HasSubstr("x.test:1: expected a time or one of policy, node, gpu, tenant"));
 }

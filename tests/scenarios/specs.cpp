@@ -71,12 +71,13 @@ core::Failure read_failure(const Words& w, const std::string& name) {
 
 void read_fields(Words& w, core::PolicySpec& spec) {
   if (const auto name = w.option("order")) {
-    spec.order = one_of<Order, 5>(w, *name,
+    spec.order = one_of<Order, 6>(w, *name,
                                   {{{"fair", Order::fair},
                                     {"fifo", Order::fifo},
                                     {"round_robin", Order::round_robin},
                                     {"cost_aware", Order::cost_aware},
-                                    {"sticky", Order::sticky}}});
+                                    {"sticky", Order::sticky},
+                                    {"slowdown", Order::slowdown}}});
   }
   if (const auto name = w.option("packing")) {
     spec.packing = one_of<Packing, 4>(w, *name,
@@ -97,6 +98,10 @@ void read_fields(Words& w, core::PolicySpec& spec) {
   set_if(spec.usage_window, w.duration("usage_window"));
   set_if(spec.poison_after, w.integer("poison_after"));
   set_if(spec.max_infrastructure_losses, w.integer("max_losses"));
+  set_if(spec.reservations, w.integer("reservations"));
+  set_if(spec.backfill_visits, w.integer("backfill_visits"));
+  set_if(spec.long_work, w.duration("long_work"));
+  set_if(spec.long_share, w.ratio("long_share"));
 }
 
 void read_fields(Words& w, core::TenantSpec& spec) {

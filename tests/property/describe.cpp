@@ -26,6 +26,12 @@ void put(std::ostream& out, const core::TaskSpec& s) {
       << " tier=" << int{s.tier} << " prio=" << s.priority << " wait=" << s.tolerated_wait
       << " not_before=" << s.not_before.ns << " attempts=" << int{s.retry.max_attempts}
       << " backoff=" << s.retry.backoff << (s.held ? " held" : "");
+  if (s.cpu.value > 0) out << " cpu=" << s.cpu.value;
+  if (s.memory.value > 0) out << " memory=" << s.memory.value;
+  if (s.kinds != 0) out << " kinds=" << s.kinds;
+  if (s.within != core::Level::cluster) {
+    out << " within=" << int(s.within) << (s.required ? " required" : "");
+  }
   if (s.group) out << " group=" << s.group;
   for (const core::Dependency& d : s.depends_on) {
     out << (d.kind == core::Dependency::Kind::signal ? " on signal " : " on task ") << d.id;
@@ -69,7 +75,7 @@ struct Teller {
   }
   void operator()(const core::PutGpu& e) const {
     out << "PutGpu " << e.gpu << " vram=" << e.spec.vram.value << " speed=" << e.spec.speed.value
-        << " node=" << e.spec.node;
+        << " node=" << e.spec.node << " kind=" << e.spec.kind << " island=" << e.spec.island;
   }
   void operator()(const core::PutTable& e) const {
     out << "PutTable " << e.version << " bytes=" << e.bytes.size();
@@ -148,6 +154,10 @@ struct Teller {
         << " vram=" << a.vram.value << " expected=" << a.expected << " gpus";
     for (const GpuId gpu : a.gpus)
       out << " " << gpu;
+    if (a.node) out << " node=" << a.node;
+    if (a.cpu.value > 0 || a.memory.value > 0) {
+      out << " cpu=" << a.cpu.value << " memory=" << a.memory.value;
+    }
     out << " tasks";
     for (const core::StartedTask& t : a.tasks) {
       out << " " << t.task << "#" << t.attempt << " charge " << t.charge_us;

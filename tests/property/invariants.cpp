@@ -22,6 +22,9 @@ TEST(Invariants, HoldAfterEveryStep) {
       for (const core::Action& action : step.actions) {
         const std::string text = describe(action);
         ++seen[text.substr(0, text.find(' '))];
+        const auto* batch = std::get_if<core::BatchStarted>(&action);
+        if (batch == nullptr || (batch->cpu.value == 0 && batch->memory.value == 0)) continue;
+        ++seen[batch->node ? "start without a GPU" : "start with CPUs"];
       }
       const auto findings = world.engine().check_invariants();
       if (!findings.empty()) throw Broken(findings.front());
@@ -29,6 +32,8 @@ TEST(Invariants, HoldAfterEveryStep) {
     run_world(world);
   });
   EXPECT_GT(steps, 5000U);
+  EXPECT_GT(seen["start without a GPU"], 100U);
+  EXPECT_GT(seen["start with CPUs"], 100U);
   std::printf("%zu steps checked:", steps);
   for (const auto& [name, count] : seen)
     std::printf(" %s %zu", name.c_str(), count);

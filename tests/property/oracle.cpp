@@ -25,6 +25,9 @@ void Oracle::read(const Step& step) {
   for (std::size_t i = step.from_timers; i < step.actions.size(); ++i)
     apply(step.actions[i]);
   require(asked_.empty(), "a submit was not answered");
+  for (const auto& [id, lease] : leases_) {
+    require(!lease.node || nodes_[lease.node.value].up, text("lease", id) + " is on a lost node");
+  }
 }
 
 std::vector<TaskNo> Oracle::live() const {
@@ -84,8 +87,14 @@ void Oracle::put(const core::PutQueue& put) {
 }
 std::int64_t Oracle::gangs(QueueId queue) const {
   return std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& entry) {
-    return entry.second.spec.queue == queue && entry.second.spec.gpus > 1;
+    const Task& live = entry.second;
+    return live.spec.queue == queue && (live.spec.gpus > 1 || live.placed);
   });
+}
+
+Oracle::Node& Oracle::node_for(NodeId id) {
+  if (nodes_.size() <= id.value) nodes_.resize(id.value + 1);
+  return nodes_[id.value];
 }
 
 void Oracle::bring_back(Gpu& gpu) {
@@ -103,7 +112,11 @@ void Oracle::apply(const core::Event& event) {
         if constexpr (std::is_same_v<Body, core::PutTenant>) tenants_[e.tenant] = e.spec;
         if constexpr (std::is_same_v<Body, core::PutQueue>) put(e);
         if constexpr (std::is_same_v<Body, core::PutModel>) models_[e.model] = e.spec;
-        if constexpr (std::is_same_v<Body, core::PutGpu>) gpus_[e.gpu].spec = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutNode>) node_for(e.node).spec = e.spec;
+        if constexpr (std::is_same_v<Body, core::PutGpu>) {
+          gpus_[e.gpu].spec = e.spec;
+          node_for(e.spec.node);
+        }
         if constexpr (std::is_same_v<Body, core::Submit>) asked_[e.task] = e.spec;
         if constexpr (std::is_same_v<Body, core::SubmitWorkflow>) {
           for (std::size_t i = 0; i < e.tasks.size(); ++i) {
@@ -126,6 +139,7 @@ void Oracle::apply(const core::Event& event) {
           if (gpus_.contains(e.gpu)) lose(e.gpu);
         }
         if constexpr (std::is_same_v<Body, core::NodeLost>) {
+          if (e.node.value < nodes_.size()) nodes_[e.node.value].up = false;
           for (auto& [id, gpu] : gpus_) {
             if (gpu.spec.node == e.node) lose(id);
           }
@@ -134,6 +148,7 @@ void Oracle::apply(const core::Event& event) {
           if (gpus_.contains(e.gpu)) bring_back(gpus_.at(e.gpu));
         }
         if constexpr (std::is_same_v<Body, core::NodeReturned>) {
+          if (e.node.value < nodes_.size()) nodes_[e.node.value].up = true;
           for (auto& [id, gpu] : gpus_) {
             if (gpu.spec.node == e.node) bring_back(gpu);
           }
@@ -191,6 +206,9 @@ void Oracle::apply(const core::Action& action) {
           fresh.vram = fresh.spec.vram;
           const ModelId model = queues_.at(fresh.spec.queue).model;
           if (model && fresh.vram.value == 0) fresh.vram = models_.at(model).vram_per_task;
+          const bool packs =
+              policy_.packing == core::Packing::frag && !next_models_.contains(fresh.spec.queue);
+          fresh.placed = !model && (packs || !is_plain(shape_of(fresh.spec, fresh.vram)));
           tasks_[a.task] = fresh;
           asked_.erase(asked);
         }
@@ -288,6 +306,10 @@ void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask
   require(!known.held, who + " started while held");
   require(known.spec.queue == batch.queue, who + " is of another queue than its batch");
   require(known.spec.gpus == batch.gpus.size(), who + " started on a part of its GPUs");
+  require(known.spec.cpu == batch.cpu && known.spec.memory == batch.memory,
+          who + " got other CPUs or memory than it asked for");
+  require(!known.placed || batch.tasks.size() == 1, who + " is placed and shares a batch");
+  check_domain(batch, known.spec);
   require(known.spec.share <= batch.share, who + " has a larger share than its batch");
   require(known.spec.not_before <= now_, who + " started too early");
   require(known.started_once || known.submitted + known.spec.tolerated_wait >= now_,
@@ -304,6 +326,63 @@ void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask
     require(end->second == core::TaskState::completed ||
                 known.spec.on_dependency_failure == core::OnDependencyFailure::release,
             who + " started though its dependency failed");
+  }
+}
+
+// GPUs of a kind that it allows, and each group in one domain of the level that it requires.
+void Oracle::check_domain(const core::BatchStarted& batch, const core::TaskSpec& spec) const {
+  const std::string who = text("lease", batch.lease);
+  const std::size_t group_size = std::max<std::size_t>(1, batch.gpus.size() / spec.groups);
+  for (std::size_t i = 0; i < batch.gpus.size(); ++i) {
+    const core::GpuSpec& gpu = gpus_.at(batch.gpus[i]).spec;
+    require(core::allows(spec.kinds, gpu.kind), who + " has a kind of GPU that was not asked for");
+    const core::GpuSpec& first = gpus_.at(batch.gpus[i - i % group_size]).spec;
+    if (!spec.required || i % group_size == 0) continue;
+    const auto rack = [&](NodeId node) { return nodes_.at(node.value).spec.rack; };
+    require(rack(gpu.node) == rack(first.node), who + ": a group is in several racks");
+    if (spec.within == core::Level::rack) continue;
+    const bool is_island = spec.within == core::Level::island;
+    require(is_island || gpu.node == first.node, who + ": a group is on several nodes");
+    require(!is_island || (gpu.island && gpu.island == first.island),
+            who + ": a group is on several islands");
+  }
+}
+
+std::map<NodeId, std::int64_t> Oracle::parts_of(const Lease& lease) const {
+  std::map<NodeId, std::int64_t> parts;
+  if (lease.node) parts[lease.node] = 1;
+  for (const GpuId gpu : lease.gpus)
+    ++parts[gpus_.at(gpu).spec.node];
+  return parts;
+}
+
+// Each node gives the part of its GPUs, rounded up, and never more than it has in all.
+void Oracle::check_nodes(const core::BatchStarted& batch, const Lease& lease) const {
+  const std::string who = text("lease", batch.lease);
+  require(static_cast<bool>(batch.node) == batch.gpus.empty(), who + " has both GPUs and a node");
+  if (lease.cpu.value == 0 && lease.memory.value == 0) return;
+  const auto part = [](std::int64_t whole, std::int64_t m, std::int64_t n) {
+    return whole / n * m + (whole % n * m + n - 1) / n;
+  };
+  for (const auto& [node, mine] : parts_of(lease)) {
+    require(nodes_.at(node.value).up, who + " starts on a lost node");
+    std::int64_t cpu = part(lease.cpu.value, mine, lease.asked);
+    std::int64_t memory = part(lease.memory.value, mine, lease.asked);
+    for (const auto& [id, other] : leases_) {
+      const auto parts = parts_of(other);
+      const auto found = parts.find(node);
+      if (found == parts.end()) continue;
+      cpu += part(other.cpu.value, found->second, other.asked);
+      memory += part(other.memory.value, found->second, other.asked);
+    }
+    const core::NodeSpec& has = nodes_.at(node.value).spec;
+    // A node put anew with less is over-committed by what ran before.
+    require(lease.cpu.value == 0 || cpu <= has.cpu.value,
+            who + ": " + std::to_string(cpu) + " milli-CPUs of " + std::to_string(has.cpu.value) +
+                " on " + text("node", node));
+    require(lease.memory.value == 0 || memory <= has.memory.value,
+            who + ": " + std::to_string(memory) + " MiB of " + std::to_string(has.memory.value) +
+                " on " + text("node", node));
   }
 }
 
@@ -334,7 +413,7 @@ void Oracle::check_limits(const core::BatchStarted& batch, const Lease& lease) c
 void Oracle::start(const core::BatchStarted& batch) {
   const std::string who = text("lease", batch.lease);
   require(leases_ever_.insert(batch.lease).second, who + " was promised twice");
-  require(!batch.tasks.empty() && !batch.gpus.empty(), who + " is empty");
+  require(!batch.tasks.empty() && (!batch.gpus.empty() || batch.node), who + " is empty");
   const core::QueueSpec& queue = queues_.at(batch.queue);
   require(batch.tasks.size() <= queue.max_batch_size, who + " is larger than max_batch_size");
   require(batch.tasks.size() == 1 || batch.gpus.size() == 1, who + " is a batch of gangs");
@@ -345,7 +424,17 @@ void Oracle::start(const core::BatchStarted& batch) {
   for (const GpuId gpu : batch.gpus)
     check_gpu(batch, gpu);
 
-  Lease lease{batch.queue, batch.model, batch.share, batch.vram, batch.gpus, {}};
+  Lease lease{batch.queue,
+              batch.model,
+              batch.share,
+              batch.vram,
+              batch.gpus,
+              batch.node,
+              batch.cpu,
+              batch.memory,
+              std::max<std::int64_t>(1, static_cast<std::int64_t>(batch.gpus.size())),
+              {}};
+  check_nodes(batch, lease);
   const auto count = static_cast<std::int64_t>(batch.tasks.size());
   const std::int64_t use = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
   Mib vram;

@@ -3,7 +3,8 @@
 // It keeps its own plain books of tasks, leases, GPUs and models and throws Broken, with a
 // sentence, when an action breaks a promise: something lost or started twice, a GPU over-committed
 // in VRAM or compute, a batch that mixes queues or isolated tenants or is too large, a start on a
-// GPU that is lost or drains, part of a gang, a second end, a start after the end or past a limit.
+// GPU that is lost or drains, part of a gang, a second end, a start after the end or past a limit,
+// a node over-committed in CPUs or memory, a GPU of a kind or in a domain that was not asked for.
 #pragma once
 
 #include <map>
@@ -33,6 +34,7 @@ class Oracle {
     LeaseId lease;  // none: not running
     bool held = false;
     bool started_once = false;
+    bool placed = false;  // by nodes, alone
   };
   struct Lease {
     QueueId queue;
@@ -40,7 +42,15 @@ class Oracle {
     Milli share;
     Mib vram;
     std::vector<GpuId> gpus;
+    NodeId node;  // of a lease without a GPU
+    Milli cpu;
+    Mib memory;
+    std::int64_t asked = 1;                              // GPUs, before any was lost
     std::vector<std::pair<TenantId, std::int64_t>> use;  // of each task, in thousandths of a GPU
+  };
+  struct Node {
+    core::NodeSpec spec;
+    bool up = true;
   };
   struct Weights {
     Mib size;
@@ -62,6 +72,11 @@ class Oracle {
   void check_gpu(const core::BatchStarted& batch, GpuId id) const;
   void check_task(const core::BatchStarted& batch, const core::StartedTask& started) const;
   void check_limits(const core::BatchStarted& batch, const Lease& lease) const;
+  void check_nodes(const core::BatchStarted& batch, const Lease& lease) const;
+  void check_domain(const core::BatchStarted& batch, const core::TaskSpec& spec) const;
+  // GPUs of the lease by node; of one without a GPU, its node counts once.
+  std::map<NodeId, std::int64_t> parts_of(const Lease& lease) const;
+  Node& node_for(NodeId id);
   void lose(GpuId gpu);
   Mib leased(GpuId gpu) const;
   Mib weights(GpuId gpu) const;
@@ -83,6 +98,7 @@ class Oracle {
   std::map<QueueId, bool> queue_draining_;
   std::map<ModelId, core::ModelSpec> models_;
   std::map<GpuId, Gpu> gpus_;
+  std::vector<Node> nodes_;
   std::map<TaskNo, core::TaskSpec> asked_;  // of the submit being answered
   std::map<TaskNo, Task> tasks_;
   std::map<TaskNo, core::TaskState> ended_;

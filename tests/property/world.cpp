@@ -14,6 +14,8 @@ using core::Dependency;
 using core::Failure;
 
 constexpr std::int64_t kGib = 1024;
+constexpr std::uint32_t kNodes = 3;       // the last has no GPUs
+constexpr std::size_t kNodeNumbers = 20;  // where those of nodes stand in the setup
 
 // How often each kind of command comes up.
 enum class Verb { tick, wake, submit, workflow, agent, model, gpu, admin, task_request, configure };
@@ -63,6 +65,10 @@ void World::heal() {
     core::ModelSpec spec = state.models[i].spec;
     spec.weights = Mib{kGib};
     feed(core::PutModel{ModelId{i}, spec});
+  }
+  for (std::uint32_t i = 0; i < kNodes; ++i) {
+    feed(core::PutNode{NodeId{i}, {RackId{0}, Milli{100'000}, Mib{1000 * kGib}}});
+    feed(core::NodeReturned{NodeId{i}});
   }
   for (std::uint32_t i = 0; i < gpus_; ++i) {
     // What was loaded with other weights, and may be in use, is loaded anew.
@@ -154,7 +160,7 @@ void World::note(const core::Action& action) {
 core::PolicySpec World::policy(Digits digits) const {
   core::PolicySpec spec;
   spec.order = static_cast<core::Order>(digits.pick(5));
-  spec.packing = static_cast<core::Packing>(digits.pick(3));
+  spec.packing = static_cast<core::Packing>(digits.pick(4));
   spec.gpu_load_threshold = digits.pick<Milli>({{850}, {1000}, {500}});
   spec.patience = digits.pick<Duration>({seconds(30), seconds(1), minutes(5), Duration{0}});
   spec.tier_patience = digits.pick<Duration>({minutes(10), seconds(5), Duration{0}});
@@ -212,12 +218,21 @@ core::ModelSpec World::model(Digits digits) const {
   return spec;
 }
 
+core::NodeSpec World::node(Digits digits) const {
+  core::NodeSpec spec;
+  spec.cpu = Milli{1000 * digits.pick<std::int64_t>({8, 4, 16, 0})};
+  spec.memory = Mib{kGib * digits.pick<std::int64_t>({32, 8, 64, 0})};
+  spec.rack = RackId{digits.pick(2)};
+  return spec;
+}
+
 core::GpuSpec World::gpu(Digits digits) const {
   core::GpuSpec spec;
   spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 12})};
   spec.speed = digits.pick<Milli>({{1000}, {2000}, {500}});
   spec.kind = KindId{digits.pick(2)};
   spec.node = NodeId{digits.pick(2)};
+  if (digits.one_in(2)) spec.island = IslandId{2 * spec.node.value + digits.pick(2)};
   return spec;
 }
 
@@ -231,6 +246,10 @@ void World::set_up() {
   std::size_t next = 2;
   for (std::uint32_t i = 0; i < gpus_; ++i) {
     feed(core::PutGpu{GpuId{i}, gpu(Digits(setup_number(next++)))});
+  }
+  Digits nodes(setup_number(kNodeNumbers));
+  for (std::uint32_t i = 0, count = nodes.pick(kNodes + 1); i < count; ++i) {
+    feed(core::PutNode{NodeId{i}, node(Digits(setup_number(kNodeNumbers) >> (2 + 8 * i)))});
   }
   for (std::uint32_t i = 0; i < models_; ++i) {
     feed(core::PutModel{ModelId{i}, model(Digits(setup_number(next++)))});
@@ -254,6 +273,24 @@ TaskNo World::some_task(std::uint32_t number) const {
   return TaskNo{back > next ? 0 : next - back};
 }
 
+void World::ask_for_node(Digits& digits, core::TaskSpec& spec) {
+  spec.cpu = digits.pick<Milli>({{1000}, {0}, {500}, {3000}, {7000}});
+  spec.memory = Mib{kGib * digits.pick<std::int64_t>({0, 1, 4, 20})};
+  const bool asks = spec.cpu.value > 0 || spec.memory.value > 0;
+  if (asks && digits.one_in(2)) {
+    spec.gpus = 0;
+    spec.share = kWholeGpu;
+    return;
+  }
+  spec.kinds = digits.pick<core::KindMask>({0, 1, 2, 3, 4});  // the last: nobody has it
+  if (digits.one_in(2)) {
+    spec.within =
+        digits.pick<core::Level>({core::Level::node, core::Level::island, core::Level::rack});
+    spec.required = digits.pick(3) > 0;
+    if (spec.gpus == 2 && digits.one_in(2)) spec.groups = 2;
+  }
+}
+
 core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
                            std::uint32_t in_workflow) const {
   core::TaskSpec spec;
@@ -267,6 +304,7 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
     spec.gpus = static_cast<std::uint16_t>(2 + shape.pick(2));
     spec.share = kWholeGpu;
   }
+  if (shape.one_in(with_model ? 12 : 2)) ask_for_node(shape, spec);
   if (extras.one_in(4)) spec.tier = static_cast<std::uint8_t>(extras.pick(4));
   if (extras.one_in(4)) spec.priority = static_cast<std::int16_t>(extras.pick(7)) - 3;
   if (extras.one_in(4)) {
@@ -424,7 +462,7 @@ void World::administer(const Command& command) {
 void World::reconfigure(const Command& command) {
   if (!options_.changes_policy) return feed(core::Tick{});
   Digits digits(command.b);
-  switch (digits.pick(6)) {
+  switch (digits.pick(7)) {
     case 0: {
       const std::uint32_t i = digits.pick(tenants_);
       return feed(core::PutTenant{TenantId{i}, tenant(Digits(command.c))});
@@ -448,6 +486,8 @@ void World::reconfigure(const Command& command) {
       const GpuId id{gpus_++};
       return feed(core::PutGpu{id, gpu(Digits(command.c))});
     }
+    case 4:
+      return feed(core::PutNode{NodeId{digits.pick(kNodes)}, node(Digits(command.c))});
     default:
       return feed(core::SetPolicy{policy(Digits(command.c))});
   }

@@ -113,9 +113,12 @@ class World {
   core::TenantSpec tenant(Digits digits) const;
   core::QueueSpec queue(Digits digits, std::uint32_t number) const;
   core::ModelSpec model(Digits digits) const;
+  core::NodeSpec node(Digits digits) const;
   core::GpuSpec gpu(Digits digits) const;
   // `in_workflow`: its place in a workflow whose first task is `first`.
   core::TaskSpec task(Digits shape, Digits extras, TaskNo first, std::uint32_t in_workflow) const;
+  // What it asks of nodes, beside GPUs, share and VRAM.
+  static void ask_for_node(Digits& digits, core::TaskSpec& spec);
   void submit(const Command& command);
   void agent_reports(const Command& command);
   void model_reports(const Command& command);

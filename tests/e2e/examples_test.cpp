@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -64,6 +65,61 @@ TEST(Bursts, LargeBatchesServeACrowdSoonerAndALongWaitServesNobody) {
   EXPECT_LT(3 * wait_of("crowd", ""), wait_of("crowd", "--set queues.max_batch_size=4"));
   EXPECT_LT(3 * wait_of("stream", ""), wait_of("stream", "--set queues.max_batch_wait=1s"));
   EXPECT_GT(1.1 * wait_of("crowd", "--set queues.max_batch_wait=1s"), wait_of("crowd", ""));
+}
+
+// Rows of the timeline: queue and GPUs (or the node) of each batch.
+std::vector<std::pair<std::string, std::string>> placements(const std::string& example) {
+  const std::string file = ::testing::TempDir() + "berth_" + example + ".csv";
+  const e2e::Result result =
+      e2e::berth("sim examples/" + example + ".toml --quiet --timeline " + file);
+  EXPECT_EQ(result.code, 0) << result.out;
+  std::vector<std::pair<std::string, std::string>> rows;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    std::vector<std::string> cells;
+    std::stringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');)
+      cells.push_back(cell);
+    if (cells.size() > 3 && cells[0] != "lease") rows.emplace_back(cells[1], cells[3]);
+  }
+  return rows;
+}
+
+TEST(Cluster, EachKindOfWorkRunsWhereItAsksTo) {
+  int training = 0;
+  int notebooks = 0;
+  int preparation = 0;
+  for (const auto& [queue, place] : placements("cluster")) {
+    const std::string node = place.substr(0, place.find('/'));
+    if (queue == "train") {
+      ++training;
+      EXPECT_EQ(node.substr(0, 4), "dgx-") << place;
+      std::stringstream gpus(place);
+      for (std::string gpu; gpus >> gpu;)
+        EXPECT_EQ(gpu.substr(0, gpu.find('/')), node) << place;
+    } else if (queue == "notebooks") {
+      ++notebooks;
+      EXPECT_EQ(node.substr(0, 3), "l4-") << place;
+    } else {
+      ++preparation;
+      EXPECT_EQ(node, place) << "has a GPU";
+    }
+  }
+  EXPECT_GT(training, 100);
+  EXPECT_GT(notebooks, 400);
+  EXPECT_GE(preparation, 240);
+}
+
+TEST(Cluster, EverythingEndsThoughANodeIsLostAndFewerCpusLeaveGpusIdle) {
+  const std::string plain = run("cluster", "");
+  EXPECT_EQ(e2e::number(plain, {"tasks", "completed"}), e2e::number(plain, {"tasks", "submitted"}));
+  EXPECT_EQ(e2e::number(plain, {"cpu_only_tasks", "completed"}), 240);
+  EXPECT_GT(e2e::number(plain, {"retries"}), 0);
+  const auto training_wait = [](const std::string& json) {
+    return e2e::number_of(json, "queues", "train", {"wait_ms", "mean"});
+  };
+  const std::string short_of_cpus = run("cluster", "--set cluster.nodes.dgx.cpu=48");
+  EXPECT_GT(training_wait(short_of_cpus), 1.5 * training_wait(plain));
 }
 
 // No chance is involved, so every instant is known.

@@ -38,14 +38,13 @@ constexpr std::array kSimFlags = {
     kSeed,
     kSeeds,
     Flag{"--policy", "NAME",
-         "fair, fifo, round_robin, cost_aware, sticky or slowdown instead of the scenario's"},
+         "fair, fifo, round_robin, cost_aware, sticky or slowdown, not the scenario's"},
     kSet,
     kQuiet,
 };
 constexpr std::array kCompareFlags = {
     Flag{"--policy", "A,B,...",
-         "some of fair, fifo, round_robin, cost_aware, sticky and slowdown, each once (default: "
-         "all)"},
+         "some of fair, fifo, round_robin, cost_aware, sticky, slowdown (default: all)"},
     kSeed,
     kMedians,
     kSet,

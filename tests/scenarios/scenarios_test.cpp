@@ -1,6 +1,8 @@
 // Every tests/scenarios/<stage>/<name>.test is a test: what is given above the dashes is played,
 // and the log must be the text below them. README.md beside this file describes the language.
 //
+// Those in open/ say what should come out and does not yet; one that does has to move to its stage.
+//
 // BERTH_BLESS=1 writes the real log into the files instead; read the change before you commit it.
 #include <algorithm>
 #include <cctype>
@@ -52,6 +54,10 @@ TEST_P(Scenario, LeadsToTheLog) {
   for (const std::string& fault : played.faults)
     ADD_FAILURE() << GetParam() << ": " << fault;
   const std::string diff = difference(script.expected, played.log);
+  if (GetParam().starts_with("open/")) {
+    EXPECT_FALSE(diff.empty()) << GetParam() << " is right now: move it to its stage";
+    return;
+  }
   if (diff.empty()) return;
   if (std::getenv("BERTH_BLESS") != nullptr) return bless(path, script, played.log);
   ADD_FAILURE() << "tests/scenarios/" << GetParam() << " (- expected, + real)\n" << diff;

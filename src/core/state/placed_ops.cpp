@@ -101,12 +101,22 @@ void move_to(State& state, std::uint32_t number, PlacedBench bench) {
 // The best blocked shape that fits this cell alone; none: UINT32_MAX.
 std::uint32_t best_for(const State& state, const Cell& cell) {
   std::uint32_t best = UINT32_MAX;
+  const auto take_better = [&](std::uint32_t number, const OrderKey& key) {
+    if (best != UINT32_MAX && state.placed.shapes[best].key < key) return true;
+    if (!fits(cell.view, state.shape_table.shape(number))) return false;
+    best = number;
+    return true;
+  };
   for (const auto& [klass, shapes] : state.placed.blocked) {
     if (klass.is_gang) continue;
     const auto found = shapes.best(cell.view.cpu.value);
-    if (!found) continue;
-    if (best != UINT32_MAX && state.placed.shapes[best].key < found->key) continue;
-    if (fits(cell.view, state.shape_table.shape(found->handle))) best = found->handle;
+    if (!found || take_better(found->handle, found->key)) continue;
+    // The first has CPUs enough and is short of something else; others may not be.
+    shapes.visit([&](std::int64_t cpu, const IndexedHeap<OrderKey>& heap) {
+      if (cpu > cell.view.cpu.value) return;
+      for (const auto& entry : heap.entries())
+        take_better(entry.handle, entry.key);
+    });
   }
   return best;
 }

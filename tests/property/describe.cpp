@@ -48,7 +48,9 @@ struct Teller {
         << " patience=" << p.patience << " tier_patience=" << p.tier_patience
         << " age_step=" << p.age_step << " holds=" << p.max_holds << " starts=" << p.starts_per_step
         << " live=" << p.max_live_tasks << " window=" << p.usage_window
-        << " poison=" << p.poison_after << " losses=" << p.max_infrastructure_losses;
+        << " poison=" << p.poison_after << " losses=" << p.max_infrastructure_losses
+        << " reservations=" << p.reservations << " visits=" << p.backfill_visits
+        << " long_work=" << p.long_work << " long_share=" << p.long_share.value;
   }
   void operator()(const core::PutTenant& e) const {
     out << "PutTenant " << e.tenant << " weight=" << e.spec.weight.value

@@ -172,6 +172,12 @@ core::PolicySpec World::policy(Digits digits) const {
   spec.poison_after = digits.pick<std::uint32_t>({3, 1, 2});
   spec.max_infrastructure_losses = digits.pick<std::uint32_t>({10, 0, 1});
   spec.vram_usable = digits.pick<Milli>({{900}, {1000}, {600}});
+  spec.reservations = digits.pick<std::uint32_t>({4, 0, 1});
+  spec.backfill_visits = digits.pick<std::uint32_t>({256, 2});
+  if (digits.one_in(4)) {
+    spec.long_work = seconds(5);
+    spec.long_share = Milli{500};
+  }
   if (options_.one_start_per_step) spec.starts_per_step = 1;
   return spec;
 }

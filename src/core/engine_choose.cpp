@@ -36,9 +36,7 @@ Candidate best_with_room(const State& state, const std::map<HeadShape, NeedIndex
   Candidate best;
   for (const auto& [shape, queues] : benches) {
     if (queues.empty()) continue;
-    const auto most = shape.gpus == 1
-                          ? fit.most(Milli{shape.share}, state.policy.gpu_load_threshold)
-                          : fit.most_for(shape.gpus);
+    const auto most = fit.most(Milli{shape.share}, state.policy.gpu_load_threshold);
     if (most) keep_better(best, queues.best(most->value));
   }
   return best;
@@ -189,12 +187,10 @@ bool take_hold_from_later(const State& state, QueueId id, Mib need, Actions& out
   return static_cast<bool>(taken);
 }
 
-// Keeps one more GPU free for a head that fits nowhere; one that a later queue holds, if need be.
+// Keeps a GPU free for a head that fits nowhere; one that a later queue holds, if need be.
 bool hold_for(const State& state, QueueId id, Actions& out) {
-  const Queue& queue = state.queue(id);
-  const std::size_t wanted = state.tasks.row(queue.leader_slot).gpus;
-  if (queue.holds.size() >= wanted || !enough_gpus_accept(state, id)) return false;
-  const bool may_hold = !queue.holds.empty() || state.holding.size() < state.policy.max_holds;
+  if (!state.queue(id).holds.empty() || !some_gpu_accepts(state, id)) return false;
+  const bool may_hold = state.holding.size() < state.policy.max_holds;
   const GpuId gpu = gpu_to_hold(state, id);
   if (!gpu) return take_hold_from_later(state, id, largest_need(state, id), out);
   // As a holder too many it needs another's place, whatever GPUs that one has.
@@ -216,12 +212,11 @@ bool serve_overdue(const State& state, Actions& out) {
   return false;
 }
 
-// The hold that its queue has no use for: it is overdue no more, its head asks for fewer or larger
-// GPUs, or for more than there are at present.
+// The hold that its queue has no use for: it is overdue no more, or its head asks for a larger GPU,
+// or for one that is not there at present.
 GpuId stale_hold(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
-  if (!queue.overdue || !queue.ready || !enough_gpus_accept(state, id)) return queue.holds.front();
-  if (queue.holds.size() > state.tasks.row(queue.leader_slot).gpus) return queue.holds.back();
+  if (!queue.overdue || !queue.ready || !some_gpu_accepts(state, id)) return queue.holds.front();
   const Mib need = largest_need(state, id);
   const auto small = std::find_if(queue.holds.begin(), queue.holds.end(),
                                   [&](GpuId held) { return state.gpu(held).usable < need; });

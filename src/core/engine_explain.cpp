@@ -5,6 +5,7 @@
 
 #include "core/engine.h"
 #include "core/engine_internal.h"
+#include "core/placement/placed_reasons.h"
 #include "core/placement/placement.h"
 #include "core/state/flow_cursor.h"
 
@@ -141,8 +142,12 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
                                 queue.spec.max_batch_size, queue.startable, fills));
     out.expected_start = fills;
   }
-  Placement placement = place_task(state, row);
-  if (!placement) {
+  if (row.shape != kNoSlot) {
+    const PlacedReason placed = why_not_placed(state, slot);
+    if (placed.reason) out.binding.push_back(placed.reason);
+    out.holder = placed.holder;
+    if (placed.expected_start) out.expected_start = placed.expected_start;
+  } else if (Placement placement = place_task(state, row); !placement) {
     if (queue.declined_at > 0) {
       out.binding.push_back(queue.declined);
     } else {
@@ -159,7 +164,8 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
     out.binding.push_back(about(ReasonCode::behind_in_flow, state.tasks.row(cursor.slot()).no.value,
                                 static_cast<std::int64_t>(out.ahead_in_flow)));
   }
-  if (out.binding.empty() || (first && queue.ready)) {
+  const bool waits_its_turn = first && queue.ready && row.shape == kNoSlot;
+  if (out.binding.empty() || waits_its_turn) {
     // Whoever starts next; where nobody does, who leads the queue.
     const bool led_by_another = queue.leader_slot != kNoSlot && queue.leader_slot != slot;
     if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;

@@ -159,7 +159,7 @@ void World::note(const core::Action& action) {
 
 core::PolicySpec World::policy(Digits digits) const {
   core::PolicySpec spec;
-  spec.order = static_cast<core::Order>(digits.pick(5));
+  spec.order = static_cast<core::Order>(digits.pick(6));
   spec.packing = static_cast<core::Packing>(digits.pick(4));
   spec.gpu_load_threshold = digits.pick<Milli>({{850}, {1000}, {500}});
   spec.patience = digits.pick<Duration>({seconds(30), seconds(1), minutes(5), Duration{0}});

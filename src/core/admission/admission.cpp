@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <variant>
 
 #include "base/assert.h"
 #include "core/model/ranges.h"
+#include "core/topology/gang_search.h"
 
 namespace berth::core {
 namespace {
@@ -57,15 +59,15 @@ struct Largest {
   std::int64_t memory = 0;
 };
 
-Reason judge_shape(const State& state, const TaskSpec& spec) {
-  const Queue& queue = state.queue(spec.queue);
-  if (queue.spec.model || queue.next_model) {
-    return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
-  }
-  const Shape shape = shape_of(spec, spec.vram);
+Reason over(ReasonCode code, std::int64_t need, std::int64_t have) {
+  return amount_reason(code, need, have, Reason::kNoSubject);
+}
+
+// Could its GPUs ever lie on one node together?
+Reason judge_on_node(const State& state, const Shape& shape) {
   Largest largest;
   for (const NodeView& view : state.placed.empty_cells) {
-    if (fits(view, shape)) return judge_maxima(state, spec);
+    if (fits(view, shape)) return {};
     if (shape.gpus > 0 && (view.gpus == 0 || !allows(shape.kinds, view.kind))) continue;
     largest.kind = true;
     const std::int64_t gpus = std::popcount(usable_gpus(view, shape));
@@ -74,9 +76,6 @@ Reason judge_shape(const State& state, const TaskSpec& spec) {
     largest.cpu = std::max(largest.cpu, view.cpu.value);
     largest.memory = std::max(largest.memory, view.memory.value);
   }
-  const auto over = [](ReasonCode code, std::int64_t need, std::int64_t have) {
-    return amount_reason(code, need, have, Reason::kNoSubject);
-  };
   if (!largest.kind) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
   if (largest.gpus < shape.gpus) return over(ReasonCode::gpus_over_node, shape.gpus, largest.gpus);
   if (largest.cpu < shape.cpu.value) {
@@ -88,6 +87,45 @@ Reason judge_shape(const State& state, const TaskSpec& spec) {
   return subject_reason(ReasonCode::shape_over_node, Reason::kNoSubject);
 }
 
+ReasonCode gpus_over_level(Level level) {
+  switch (level) {
+    case Level::gpu:
+    case Level::island:
+      return ReasonCode::gpus_over_island;
+    case Level::node:
+      return ReasonCode::gpus_over_node;
+    case Level::rack:
+      return ReasonCode::gpus_over_rack;
+    case Level::cluster:
+      break;
+  }
+  return ReasonCode::gpus_over_cluster;
+}
+
+// Would the gang search find it on an empty cluster?
+Reason judge_gang(const State& state, const Shape& shape) {
+  ASSERT(!state.placed.cells_stale);
+  const Shape asked = shape_for_tree(state, shape);
+  if (asked.kinds == 0) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
+  const GangAnswer answer = find_gang(*state.placed.empty_tree, asked);
+  const auto* lack = std::get_if<Lack>(&answer);
+  if (lack == nullptr) return {};
+  if (lack->what == Lacking::cpu) return over(ReasonCode::cpu_over_node, shape.cpu.value, 0);
+  if (lack->what == Lacking::memory) {
+    return over(ReasonCode::memory_over_node, shape.memory.value, 0);
+  }
+  if (lack->groups > 1 && lack->groups_found > 0) {
+    return over(ReasonCode::groups_over_cluster, lack->groups, lack->groups_found);
+  }
+  const bool in_cluster = lack->level == Level::cluster;
+  return over(gpus_over_level(lack->level), in_cluster ? shape.gpus : lack->group_size,
+              lack->gpus_found);
+}
+
+Reason judge_shape(const State& state, const Shape& shape) {
+  return lies_on_one_node(shape) ? judge_on_node(state, shape) : judge_gang(state, shape);
+}
+
 // Could it ever run on the GPUs there are, whatever else runs?
 Reason judge_size(const State& state, const TaskSpec& spec) {
   const Queue& queue = state.queue(spec.queue);
@@ -95,7 +133,10 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
     return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
   }
-  if (!is_plain(shape_of(spec, spec.vram))) return judge_shape(state, spec);
+  const Shape shape = shape_of(spec, spec.vram);
+  if (!is_plain(shape) && (queue.spec.model || queue.next_model)) {
+    return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
+  }
   std::int64_t weights = 0;
   for (const ModelId model : {queue.spec.model, queue.next_model}) {
     if (model) weights = std::max(weights, state.model(model).spec.weights.value);
@@ -103,16 +144,12 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   need += weights;
   const auto largest = state.usable.last();
   const std::int64_t have = largest ? static_cast<std::int64_t>(*largest >> 32) : 0;
-  if (need > have) {
+  if (need > have && spec.gpus > 0) {
     const std::uint64_t gpu = largest ? static_cast<std::uint32_t>(*largest) : Reason::kNoSubject;
     return amount_reason(ReasonCode::vram_over_any_gpu, need, have, gpu);
   }
-  if (spec.gpus > 1) {
-    const auto fitting =
-        static_cast<std::int64_t>(state.usable.count_from(static_cast<std::uint64_t>(need) << 32));
-    if (spec.gpus > fitting) {
-      return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, fitting, Reason::kNoSubject);
-    }
+  if (spec.gpus > 1 || !is_plain(shape)) {
+    if (const Reason reason = judge_shape(state, shape)) return reason;
   }
   return judge_maxima(state, spec);
 }

@@ -38,6 +38,14 @@ class Admission : public testing::Test {
     }
   }
 
+  // A submit that asks for memory makes the engine look at its nodes; judging alone does not.
+  void look_at_nodes() {
+    TaskSpec spec = task_spec();
+    spec.memory = Mib{1};
+    world_.submit(spec);
+    ASSERT_EQ(world_.refusal().code, ReasonCode::memory_over_node);
+  }
+
   CoreWorld world_;
 };
 
@@ -83,6 +91,7 @@ TEST_F(Admission, WeightsCountBesideTheTask) {
 TEST_F(Admission, AsManyGpusAsAreLargeEnough) {
   set_up();
   world_.gpu(Mib{20'000});
+  look_at_nodes();
   TaskSpec gang = task_spec(Mib{9000});
   gang.gpus = 2;
   EXPECT_FALSE(judge(gang));
@@ -97,6 +106,7 @@ TEST_F(Admission, MaxGpusOfTenantAndQueue) {
   set_up({.max_gpus = Milli{2000}}, {.max_gpus = Milli{3000}});
   for (int i = 0; i < 3; ++i)
     world_.gpu(Mib{10'000});
+  look_at_nodes();
   TaskSpec gang = task_spec();
   gang.gpus = 2;
   EXPECT_FALSE(judge(gang));

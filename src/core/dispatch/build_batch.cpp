@@ -17,7 +17,7 @@ class Draft {
     room_ = free_vram(state.gpu(gpus.front()));
     for (const GpuId gpu : gpus)
       room_ = std::min(room_, free_vram(state.gpu(gpu)));
-    limit_ = leader_.gpus > 1 ? 1 : queue_.spec.max_batch_size;
+    limit_ = queue_.spec.max_batch_size;
     alone_ = state.tenant(leader_.tenant).spec.isolated;
   }
 

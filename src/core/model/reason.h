@@ -32,6 +32,9 @@ namespace berth::core {
     "a queue with a model takes no CPUs, memory, GPU kinds, levels or MIG profiles")              \
   X(gpu_kind_absent, true, "", "", "no GPU is of a kind that the task allows")                    \
   X(gpus_over_node, true, "GPUs", "", "more GPUs than any node has of that kind and size")        \
+  X(gpus_over_island, true, "GPUs", "", "more GPUs than any NVLink island has")                   \
+  X(gpus_over_rack, true, "GPUs", "", "more GPUs than any rack has")                              \
+  X(groups_over_cluster, true, "groups", "", "more such groups than the cluster can hold")        \
   X(cpu_over_node, true, "milli-CPUs", "", "more CPUs than any such node has")                    \
   X(memory_over_node, true, "MiB", "", "more memory than any such node has")                      \
   X(shape_over_node, true, "", "", "no node has enough of everything it asks for")                \
@@ -63,6 +66,10 @@ namespace berth::core {
   X(compute_short, false, "milli-GPUs", "gpu", "no GPU has enough free compute")                  \
   X(gpus_short, false, "GPUs", "", "not enough free GPUs at once")                                \
   X(node_gpus_short, false, "GPUs", "", "no node has enough free GPUs at once")                   \
+  X(island_gpus_short, false, "GPUs", "", "no island has enough free GPUs at once")               \
+  X(rack_gpus_short, false, "GPUs", "", "no rack has enough free GPUs at once")                   \
+  X(groups_short, false, "groups", "", "not all groups of the gang find room at once")            \
+  X(behind_reservation, false, "", "task", "would delay work that has a reservation")             \
   X(cpu_short, false, "milli-CPUs", "", "no node with enough free GPUs has enough free CPUs")     \
   X(memory_short, false, "MiB", "", "no node with enough free GPUs has enough free memory")       \
   X(node_short, false, "", "", "no node has enough of everything at once")                        \

@@ -15,20 +15,9 @@ bool held_gpu_fits(const State& state, GpuId id, const TaskRow& task, ModelId mo
   const Gpu& gpu = state.gpu(id);
   if (!gpu.up || gpu.draining || free_vram(gpu).value < task.vram) return false;
   if (!compute_allows(state, gpu, Milli{task.share})) return false;
-  if (task.gpus > 1 && !gpu.leases.empty()) return false;
   if (!model) return true;
   const Residence* residence = find_residence(gpu, model);
   return residence != nullptr && !residence->loading;
-}
-
-// Of the GPUs kept free for the queue, as many as the task asks for and would start on now.
-std::vector<GpuId> fitting_holds(const State& state, const Queue& queue, const TaskRow& task) {
-  std::vector<GpuId> fitting;
-  for (const GpuId id : queue.holds) {
-    if (held_gpu_fits(state, id, task, queue.spec.model)) fitting.push_back(id);
-    if (fitting.size() == task.gpus) break;
-  }
-  return fitting;
 }
 
 // What a single GPU is short of, over those that may take work at all.
@@ -51,20 +40,6 @@ Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
     return {ReasonCode::gpu_held, 1, 0, kept.value, Time::never()};
   }
   return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, Time::never()};
-}
-
-// On those held for it and, where they are too few, on idle ones beside them.
-Placement place_gang(const State& state, const TaskRow& task, std::vector<GpuId> held) {
-  const std::size_t missing = task.gpus - held.size();
-  const auto most = state.free_fit.most_for(missing);
-  if (most && most->value >= task.vram) {
-    for (const GpuId gpu : state.free_fit.take_idle(missing, Mib{task.vram}))
-      held.push_back(gpu);
-    return {std::move(held), {}};
-  }
-  const auto have =
-      static_cast<std::int64_t>(state.free_fit.idle_with(Mib{task.vram}) + held.size());
-  return {{}, {ReasonCode::gpus_short, task.gpus, have, Reason::kNoSubject, Time::never()}};
 }
 
 Placement place_with_model(const State& state, const TaskRow& task, ModelId id) {
@@ -95,11 +70,10 @@ Placement place_with_model(const State& state, const TaskRow& task, ModelId id) 
 
 Placement place_task(const State& state, const TaskRow& task) {
   const Queue& queue = state.queue(task.queue);
-  std::vector<GpuId> held;
-  if (!queue.holds.empty()) held = fitting_holds(state, queue, task);
-  if (held.size() == task.gpus) return {std::move(held), {}};
+  for (const GpuId held : queue.holds) {
+    if (held_gpu_fits(state, held, task, queue.spec.model)) return {{held}, {}};
+  }
   if (queue.spec.model) return place_with_model(state, task, queue.spec.model);
-  if (task.gpus > 1) return place_gang(state, task, std::move(held));
   const auto gpu = state.free_fit.find(Mib{task.vram}, Milli{task.share},
                                        state.policy.gpu_load_threshold, state.policy.packing);
   if (gpu) return {{*gpu}, {}};
@@ -127,9 +101,8 @@ Mib largest_need(const State& state, QueueId id) {
   return queue.spec.model ? task + state.model(queue.spec.model).spec.weights : task;
 }
 
-bool enough_gpus_accept(const State& state, QueueId id) {
-  const std::uint64_t from = usable_key(largest_need(state, id), GpuId{0});
-  return state.accepting.count_from(from) >= state.tasks.row(state.queue(id).leader_slot).gpus;
+bool some_gpu_accepts(const State& state, QueueId id) {
+  return state.accepting.lower_bound(usable_key(largest_need(state, id), GpuId{0})).has_value();
 }
 
 GpuId gpu_to_hold(const State& state, QueueId id) {

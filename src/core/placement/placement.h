@@ -29,8 +29,8 @@ GpuId roomier_gpu(const State& state, QueueId queue, GpuId gpu);
 
 // The VRAM that the queue's head needs on a GPU that holds nothing yet, weights included.
 Mib largest_need(const State& state, QueueId queue);
-// Whether as many GPUs as the head asks for could take it, were they free.
-bool enough_gpus_accept(const State& state, QueueId queue);
+// Whether any GPU that accepts work could take the head, were it free.
+bool some_gpu_accepts(const State& state, QueueId queue);
 // The GPU to keep free for a head that fits nowhere now: the one that is expected to have room
 // first, among the smallest that are large enough (a bounded look). None: no GPU will do.
 GpuId gpu_to_hold(const State& state, QueueId queue);

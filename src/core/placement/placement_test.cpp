@@ -127,20 +127,6 @@ TEST_F(PlacementTest, ADrainingOrLostGpuTakesNothing) {
   EXPECT_EQ(place(task_spec()).reason, short_of(ReasonCode::no_gpu_up, 1, 0));
 }
 
-TEST_F(PlacementTest, AGangTakesIdleGpusThatLeaveLeastOver) {
-  set_up({9000, 4500, 5400, 7200});
-  TaskSpec gang = task_spec(Mib{5000});
-  gang.gpus = 2;
-  EXPECT_EQ(gpus_for(gang), (Gpus{GpuId{2}, GpuId{3}}));
-  gang.gpus = 4;
-  EXPECT_EQ(place(gang).reason, short_of(ReasonCode::gpus_short, 4, 3));
-  start(sharing(100, 7201));  // one is idle no more
-  gang.gpus = 3;
-  EXPECT_EQ(place(gang).reason, short_of(ReasonCode::gpus_short, 3, 2));
-}
-
-// ---- With a model -------------------------------------------------------------------------------
-
 TEST_F(PlacementTest, AModelsTaskStartsOnlyWhereItsWeightsAre) {
   set_up({9000, 9000});
   world_.model({.weights = Mib{4000}});

@@ -205,27 +205,15 @@ LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
 RoomPlan plan_room(const State& state, QueueId id, bool forced) {
   const TaskRow& head = state.tasks.row(state.queue(id).leader_slot);
   const Mib need{head.vram};
+  Best best;
+  for (const GpuId gpu : state.reclaim_fit.candidates(
+           need, Milli{head.share}, state.policy.gpu_load_threshold, kGpusTried)) {
+    best.consider(gpu, false, choose_victims(state, gpu, need, ModelId::none(), forced));
+  }
   RoomPlan plan;
-  if (head.gpus == 1) {
-    Best best;
-    for (const GpuId gpu : state.reclaim_fit.candidates(
-             need, Milli{head.share}, state.policy.gpu_load_threshold, kGpusTried)) {
-      best.consider(gpu, false, choose_victims(state, gpu, need, ModelId::none(), forced));
-    }
-    for (const ModelId model : best.plan.victims)
-      plan.evictions.push_back({best.plan.gpu, model});
-    if (best.plan) plan.lost = best.lost;
-    return plan;
-  }
-  const auto most = state.reclaim_fit.most_for(head.gpus);
-  if (!most || *most < need) return {};
-  for (const GpuId gpu : state.reclaim_fit.take_idle(head.gpus, need)) {
-    const Victims victims = choose_victims(state, gpu, need, ModelId::none(), forced);
-    if (!victims.enough) return {};
-    plan.lost = plan.lost + victims.value;
-    for (const ModelId model : victims.models)
-      plan.evictions.push_back({gpu, model});
-  }
+  for (const ModelId model : best.plan.victims)
+    plan.evictions.push_back({best.plan.gpu, model});
+  if (best.plan) plan.lost = best.lost;
   return plan;
 }
 

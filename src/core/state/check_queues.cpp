@@ -21,7 +21,6 @@ struct DerivedQueue {
 // Whether as many tasks as a batch takes may share the leader's.
 bool batch_is_full(const State& state, QueueId id, const DerivedQueue& derived,
                    const std::vector<DerivedFlow>& flows) {
-  if (derived.head.gpus > 1) return true;
   const TenantId leader = state.flows.flow(derived.leader).tenant;
   std::uint32_t fellows = 0;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
@@ -152,7 +151,7 @@ void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Fi
   Bench bench = Bench::none;
   HeadShape shape;
   std::int64_t need = 0;
-  const HeadShape of_head{derived.head.gpus, derived.head.share};
+  const HeadShape of_head{derived.head.share};
   if (queue.ready && derived.leader != UINT32_MAX) {
     if (!queue.spec.model) {
       bench = Bench::shape;
@@ -172,9 +171,7 @@ void check_bench(const State& state, QueueId id, const DerivedQueue& derived, Fi
   }
   findings.same(queue.bench, bench, "bench of queue ", id);
   if (queue.bench != bench || bench == Bench::none || bench == Bench::hot) return;
-  findings.must(queue.bench_shape == shape, "queue ", id, " is benched with ",
-                queue.bench_shape.gpus, " GPUs of ", queue.bench_shape.share, ", derived ",
-                shape.gpus, " of ", shape.share);
+  findings.same(queue.bench_shape.share, shape.share, "share that queue ", id, " is benched with");
   findings.same(queue.bench_need, need, "need of queue ", id);
 }
 

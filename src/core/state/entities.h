@@ -64,7 +64,6 @@ enum class Bench : std::uint8_t {
 
 // The shape of work without a model: queues whose heads have one shape differ only in VRAM.
 struct HeadShape {
-  std::uint16_t gpus = 1;
   std::uint16_t share = 1000;
   auto operator<=>(const HeadShape&) const = default;
 };

@@ -100,22 +100,6 @@ std::optional<Mib> FitIndex::most(Milli share, Milli threshold) const {
   return most;
 }
 
-std::optional<Mib> FitIndex::most_for(std::size_t gpus) const {
-  const auto key = idle_.gpus.nth_from_last(gpus);
-  return key ? std::optional(amount_of(*key)) : std::nullopt;
-}
-
-std::vector<GpuId> FitIndex::take_idle(std::size_t gpus, Mib need) const {
-  std::vector<GpuId> taken;
-  taken.reserve(gpus);
-  idle_.gpus.visit_from(key_of(need, 0), [&](std::uint64_t key) {
-    taken.push_back(gpu_of(key));
-    return taken.size() < gpus;
-  });
-  ASSERT(taken.size() == gpus);
-  return taken;
-}
-
 std::size_t FitIndex::idle_with(Mib need) const { return idle_.gpus.count_from(key_of(need, 0)); }
 
 std::vector<GpuId> FitIndex::candidates(Mib need, Milli share, Milli threshold,

@@ -47,10 +47,6 @@ class FitIndex {
   // The largest need that find would satisfy for this share; none: no GPU takes such a share now.
   std::optional<Mib> most(Milli share, Milli threshold) const;
 
-  // For several whole GPUs: the largest need that n idle GPUs can satisfy at once.
-  std::optional<Mib> most_for(std::size_t gpus) const;
-  // The n idle GPUs that leave least over. REQUIRES most_for(n) >= need.
-  std::vector<GpuId> take_idle(std::size_t gpus, Mib need) const;
   std::size_t idle_with(Mib need) const;
 
   // Up to `limit` GPUs that satisfy the need, in order of preference best_fit.

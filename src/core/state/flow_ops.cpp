@@ -59,6 +59,7 @@ void find_head(const State& state, Flow& flow, Time& oldest) {
     }
     flow.head = front;
   }
+  if (!flow.by_age.empty()) oldest = flow.by_age.begin()->first;
 }
 
 std::uint64_t use_key(const Head& head, std::uint32_t flow) {
@@ -220,13 +221,14 @@ bool put_in_flow(State& state, std::uint32_t slot) {
     lane.returned.insert({place, row.no, slot});
   }
   ++flow.live;
+  if (state.rule->lanes_by_run) flow.by_age.emplace(row.eligible, row.no);
   if (flow.shape != kNoSlot) state.placed.stale = true;
   count_startable(state, flow, 1);
   ++state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
   ++queue.pending;
   queue.pending_work_us += work_us(row);
-  return !in_order || flow.live == 1 || flow.lanes.size() > 1;
+  return !in_order || flow.live == 1 || flow.lanes.size() > 1 || state.rule->lanes_by_run;
 }
 
 void enter_flow(State& state, std::uint32_t slot) {
@@ -262,6 +264,7 @@ void leave_flow(State& state, std::uint32_t slot) {
     tidy_lane(state, lane);
   }
   --flow.live;
+  if (state.rule->lanes_by_run) flow.by_age.erase({row.eligible, row.no});
   if (flow.shape != kNoSlot) state.placed.stale = true;
   count_startable(state, flow, UINT32_MAX);
   --state.tenant(row.tenant).pending;

@@ -73,8 +73,9 @@ struct Flow {
   bool competes = false;          // its tenant may start its head: it stands in the queue's heap
   bool isolated = false;          // counted so while it competes
   std::uint32_t live = 0;
-  Head head;                // brought up to date by refresh_flow
-  std::vector<Lane> lanes;  // by priority descending, then cost class
+  Head head;                                 // brought up to date by refresh_flow
+  std::vector<Lane> lanes;                   // by priority descending, then cost class
+  std::set<std::pair<Time, TaskNo>> by_age;  // its tasks, where lanes are not in that order
 };
 
 class FlowTable {

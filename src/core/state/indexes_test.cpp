@@ -129,15 +129,12 @@ TEST(FitIndex, ChoosesAsAScanWould) {
   }
 }
 
-TEST(FitIndex, TakesSeveralIdleGpusOrNone) {
+TEST(FitIndex, NamesCandidatesBusyOnesFirst) {
   FitIndex index;
   for (std::uint32_t i = 0; i < 6; ++i)
     index.insert(GpuId{i}, {Mib{1000 + i * 100}, true, {}});
   index.insert(GpuId{9}, {Mib{9000}, false, Milli{100}});
-  EXPECT_EQ(index.most_for(3), Mib{1300});
-  EXPECT_FALSE(index.most_for(7));
   EXPECT_EQ(index.idle_with(Mib{1250}), 3U);
-  EXPECT_EQ(index.take_idle(2, Mib{1250}), (std::vector<GpuId>{GpuId{3}, GpuId{4}}));
   const auto candidates = index.candidates(Mib{1400}, Milli{200}, Milli{850}, 2);
   EXPECT_EQ(candidates, (std::vector<GpuId>{GpuId{9}, GpuId{4}}));
 }

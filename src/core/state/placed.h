@@ -127,6 +127,7 @@ struct PlacedWork {
   std::uint64_t gangs_tried = 0;          // the version at which no blocked gang fitted
   PackIndex pack;
   std::optional<FreeIndex> tree;
+  std::optional<FreeIndex> empty_tree;  // as if everything were up and nothing ran
 
   PlacedPlan plan;
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is

@@ -157,10 +157,16 @@ void make_cells(State& state) {
     state.nodes[i].dirty = false;
   }
   placed.first_cell.push_back(static_cast<std::uint32_t>(placed.cells.size()));
-  placed.tree.emplace(sound_tree(state));
+  const HardwareTree tree = sound_tree(state);
+  placed.tree.emplace(tree);
+  placed.empty_tree.emplace(tree);
   for (std::uint32_t i = 0; i < placed.cells.size(); ++i) {
     placed.cells[i].view = view_of(state, placed.cells[i]);
     update_indexes(state, i);
+    const Cell& cell = placed.cells[i];
+    const NodeSpec& spec = state.node(cell.node).spec;
+    const auto all = static_cast<GpuMask>((1U << cell.gpus.size()) - 1);
+    placed.empty_tree->set_node(NodeId{i}, {all, spec.cpu, spec.memory});
   }
   list_empty_cells(state);
   placed.cells_stale = false;

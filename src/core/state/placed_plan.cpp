@@ -118,10 +118,11 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
   return ways;
 }
 
-// How long the task will run, as far as is known.
+// How long the task will be counted on to hold its GPUs, as far as is known. With the same grace as
+// a lease: otherwise each start beside a reservation could push it back by a grace.
 Duration planned_run(const State& state, const TaskRow& row) {
   const Duration run = predict_batch(state.queue(row.queue), 1, row.expected_run, kWholeGpu);
-  return run.ns > 0 ? run : Duration::forever();
+  return run.ns > 0 ? run + kChargeGrace : Duration::forever();
 }
 
 // Where the task can start now without delaying a reservation.
@@ -190,8 +191,8 @@ const Reservation* delayed_by_batch(const State& state, QueueId id, GpuId gpu) {
   if (!plan.kept || state.placed.cells_stale) return nullptr;
   const Queue& queue = state.queue(id);
   const TaskRow& leader = state.tasks.row(queue.leader_slot);
-  const Duration run = predict_batch(queue, next_batch_size(state, id), leader.expected_run,
-                                     state.gpu(gpu).spec.speed);
+  const Duration run = kChargeGrace + predict_batch(queue, next_batch_size(state, id),
+                                                    leader.expected_run, state.gpu(gpu).spec.speed);
   const Parts parts = parts_of(state, {gpu}, Milli{leader.share}, run);
   if (plan.pools.fits(parts, state.now, state.now, run)) return nullptr;
   return first_delayed(plan.pools, plan.reservations, parts, state.now, run);

@@ -57,7 +57,6 @@ void settle_leader(State& state, QueueId id, OrderKey& leader_key) {
 bool batch_is_full(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const std::uint32_t size = queue.spec.max_batch_size;
-  if (state.flows.flow(queue.leader_flow).head.gpus > 1) return true;
   return queue.startable >= size && fellows_of_leader(state, id) >= size;
 }
 
@@ -101,7 +100,7 @@ Seat place_for(const State& state, const Queue& queue, std::uint32_t& wake_at) {
     return {};
   }
   const Head& head = state.flows.flow(queue.leader_flow).head;
-  const HeadShape shape{head.gpus, head.share};
+  const HeadShape shape{head.share};
   if (!queue.spec.model) return {Bench::shape, shape, head.vram};
   if (queue.declined_at > 0) wake_at = 2 * queue.declined_at;
   const Model& model = state.model(queue.spec.model);

@@ -1,0 +1,183 @@
+// See placed_reasons.h.
+#include "core/placement/placed_reasons.h"
+
+#include <algorithm>
+#include <bit>
+#include <variant>
+
+#include "core/topology/gang_search.h"
+
+namespace berth::core {
+namespace {
+
+Reason short_of(ReasonCode code, std::int64_t need, std::int64_t have) {
+  return {code, need, have, Reason::kNoSubject, Time::never()};
+}
+
+// What the cells have at most: GPUs first, then CPUs and memory where the GPUs are.
+struct Most {
+  std::int64_t gpus = 0;
+  std::int64_t share = 0;
+  std::int64_t vram = 0;
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+};
+
+Most most_of(const State& state, const Shape& shape) {
+  Most most;
+  for (const Cell& cell : state.placed.cells) {
+    const NodeView& view = cell.view;
+    if (shape.gpus > 0 && (view.gpus == 0 || !allows(shape.kinds, view.kind))) continue;
+    const std::int64_t gpus = std::popcount(usable_gpus(view, shape));
+    most.gpus = std::max(most.gpus, gpus);
+    for (std::size_t i = 0; i < view.gpus; ++i) {
+      most.share = std::max<std::int64_t>(most.share, view.left[i]);
+      if (view.left[i] < shape.share) continue;
+      most.vram = std::max<std::int64_t>(most.vram, view.vram[i]);
+    }
+    if (gpus < shape.gpus) continue;
+    most.cpu = std::max(most.cpu, view.cpu.value);
+    most.memory = std::max(most.memory, view.memory.value);
+  }
+  return most;
+}
+
+Reason lack_on_one_node(const State& state, const Shape& shape) {
+  const Most most = most_of(state, shape);
+  if (shape.gpus == 1 && shape.share < kWholeGpu.value && most.share < shape.share) {
+    return short_of(ReasonCode::compute_short, shape.share, most.share);
+  }
+  if (shape.gpus == 1 && most.share >= shape.share && most.vram < shape.vram) {
+    return short_of(ReasonCode::vram_short, shape.vram, most.vram);
+  }
+  if (most.gpus < shape.gpus) return short_of(ReasonCode::node_gpus_short, shape.gpus, most.gpus);
+  if (most.cpu < shape.cpu.value) {
+    return short_of(ReasonCode::cpu_short, shape.cpu.value, most.cpu);
+  }
+  if (most.memory < shape.memory.value) {
+    return short_of(ReasonCode::memory_short, shape.memory.value, most.memory);
+  }
+  return short_of(ReasonCode::node_short, 0, 0);
+}
+
+ReasonCode gpus_short_at(Level level) {
+  switch (level) {
+    case Level::gpu:
+    case Level::island:
+      return ReasonCode::island_gpus_short;
+    case Level::node:
+      return ReasonCode::node_gpus_short;
+    case Level::rack:
+      return ReasonCode::rack_gpus_short;
+    case Level::cluster:
+      break;
+  }
+  return ReasonCode::gpus_short;
+}
+
+Reason reason_of(const Lack& lack, const Shape& shape) {
+  const bool in_cluster = lack.level == Level::cluster;
+  const std::int64_t need = in_cluster ? shape.gpus : lack.group_size;
+  if (lack.what == Lacking::cpu) return short_of(ReasonCode::cpu_short, shape.cpu.value, 0);
+  if (lack.what == Lacking::memory) {
+    return short_of(ReasonCode::memory_short, shape.memory.value, 0);
+  }
+  if (lack.groups > 1 && lack.groups_found > 0) {
+    return short_of(ReasonCode::groups_short, lack.groups, lack.groups_found);
+  }
+  return short_of(gpus_short_at(lack.level), need, lack.gpus_found);
+}
+
+Reason lack_of_gang(const State& state, const Shape& shape) {
+  const Shape asked = shape_for_tree(state, shape);
+  if (asked.kinds == 0) return short_of(ReasonCode::gpus_short, shape.gpus, 0);
+  const GangAnswer answer = find_gang(*state.placed.tree, asked);
+  if (const auto* lack = std::get_if<Lack>(&answer)) return reason_of(*lack, shape);
+  if (std::holds_alternative<OutOfVisits>(answer)) {
+    return short_of(ReasonCode::gpus_short, shape.gpus, state.placed.tree->free_gpus());
+  }
+  return {};
+}
+
+bool fits_somewhere(const State& state, const Shape& shape) {
+  return std::any_of(state.placed.cells.begin(), state.placed.cells.end(),
+                     [&](const Cell& cell) { return fits(cell.view, shape); });
+}
+
+Reason lack_of(const State& state, const Shape& shape) {
+  if (!lies_on_one_node(shape)) return lack_of_gang(state, shape);
+  if (fits_somewhere(state, shape)) return {};
+  return lack_on_one_node(state, shape);
+}
+
+// The lease on GPUs that it may use which is expected to end first.
+std::optional<Holder> first_to_end(const State& state, const Shape& shape) {
+  std::optional<Holder> first;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    const bool may_use = gpu.up && !gpu.draining && allows(shape.kinds, gpu.spec.kind) &&
+                         gpu.usable.value >= shape.vram;
+    if (!may_use) continue;
+    for (const std::uint32_t slot : gpu.leases) {
+      const Lease& lease = state.leases[slot];
+      const Time end = std::max(state.now, lease.started + lease.expected);
+      if (!first || end < first->expected_end) first = Holder{lease.id, GpuId{i}, lease.vram, end};
+    }
+  }
+  return first;
+}
+
+// When something ends that has CPUs or memory.
+Time first_end_on_nodes(const State& state) {
+  Time first = Time::never();
+  for (const Lease& lease : state.leases) {
+    const bool has_some = lease.id && (lease.cpu.value > 0 || lease.memory.value > 0);
+    if (has_some) first = std::min(first, std::max(state.now, lease.started + lease.expected));
+  }
+  return first;
+}
+
+const Reservation* reservation_of(const State& state, TaskNo task) {
+  for (const Reservation& r : state.placed.plan.reservations) {
+    if (r.handle == task.value) return &r;
+  }
+  return nullptr;
+}
+
+// It fits now, but others are planned: the first of them that it would delay.
+Reason behind_reservation(const State& state) {
+  const Reservation& first = state.placed.plan.reservations.front();
+  return {ReasonCode::behind_reservation, 0, 0, first.handle, first.start};
+}
+
+}  // namespace
+
+PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
+  const TaskRow& row = state.tasks.row(slot);
+  const Shape shape = shape_of(state, row);
+  PlacedReason out;
+  if (state.placed.cells_stale) return out;
+  out.reason = lack_of(state, shape);
+  const Reservation* own = reservation_of(state, row.no);
+  if (own != nullptr) {
+    out.expected_start = std::max(state.now, Time{own->start.ns - kChargeGrace.ns});
+  }
+  if (!out.reason) {
+    if (own == nullptr && !state.placed.plan.reservations.empty()) {
+      out.reason = behind_reservation(state);
+    }
+    return out;
+  }
+  const bool is_of_node =
+      out.reason.code == ReasonCode::cpu_short || out.reason.code == ReasonCode::memory_short;
+  if (is_of_node) {
+    out.reason.at = first_end_on_nodes(state);
+  } else if ((out.holder = first_to_end(state, shape))) {
+    out.reason.at = out.holder->expected_end;
+  }
+  const bool knows = out.reason.at != Time::never();
+  if (!out.expected_start && knows) out.expected_start = out.reason.at;
+  return out;
+}
+
+}  // namespace berth::core

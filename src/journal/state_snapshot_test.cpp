@@ -79,6 +79,10 @@ Bench rich_bench() {
   gang.priority = 100;
   gang.retry = {.max_attempts = 3, .backoff = seconds(1)};
   bench.submit(gang);  // runs on both GPUs
+  bench.send(core::PutGpu{GpuId{2}, {.node = NodeId{2}, .vram = Mib{10'240}}});
+  core::TaskSpec lone = bench.spec(0);
+  lone.expected_run = minutes(60);
+  bench.submit(lone);  // runs on the third
   core::TaskSpec waiting = bench.spec(0);
   waiting.depends_on = {{core::Dependency::Kind::task, 0}, {core::Dependency::Kind::signal, 7}};
   waiting.group = GroupId{3};
@@ -125,7 +129,7 @@ TEST(StateSnapshot, ARichStateHasEveryKindOfRecordAndComesBack) {
   const Bench bench = rich_bench();
   const core::State& state = bench.engine.state();
   EXPECT_EQ(state.running.leases, 2U);
-  EXPECT_FALSE(state.holding.empty());
+  EXPECT_FALSE(state.kept.empty());
   EXPECT_FALSE(state.gpu(GpuId{1}).residences.empty());
   EXPECT_EQ(state.groups.size(), 1U);
   EXPECT_GT(state.tenant(TenantId{0}).usage.sum_us, 0);
@@ -141,7 +145,7 @@ TEST(StateSnapshot, ARichStateHasEveryKindOfRecordAndComesBack) {
   EXPECT_EQ(back.queue(QueueId{0}).in_use, state.queue(QueueId{0}).in_use);
   EXPECT_EQ(back.gpu(GpuId{0}).leased, state.gpu(GpuId{0}).leased);
   EXPECT_EQ(back.gpu(GpuId{1}).weights_busy, state.gpu(GpuId{1}).weights_busy);
-  EXPECT_EQ(back.signals.at(SignalId{7}).waiters, std::vector<TaskNo>{TaskNo{1}});
+  EXPECT_EQ(back.signals.at(SignalId{7}).waiters, std::vector<TaskNo>{TaskNo{2}});
 }
 
 TEST(StateSnapshot, BytesDoNotDependOnSlots) {
@@ -426,7 +430,7 @@ TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
   EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, none)),
             "engine: expected a queue that exists at byte 0");
   EXPECT_EQ(refusal(with_section(bytes, StateSection::models, none)),
-            "gpus: expected a model that exists at byte 54");
+            "gpus: expected a model that exists at byte 62");
 
   auto signals = copy_of(*SnapshotReader::open(bytes)->section(7));
   signals.insert(signals.end(), signals.begin(), signals.end());

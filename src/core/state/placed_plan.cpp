@@ -1,6 +1,7 @@
 // The plan of placed work: what runs over time, reservations, and what may start beside them. See
 // placed.h and timeline/plan.h.
 #include <algorithm>
+#include <bit>
 
 #include "base/assert.h"
 #include "core/state/flow_cursor.h"
@@ -99,6 +100,8 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
     ways.push_back(std::move(way));
   };
   const auto allowed = [&](std::uint32_t kind) { return (asked.kinds >> kind & 1) != 0; };
+  // Kinds are mixed only where none alone will do; how many of each is not foreseen.
+  const bool may_mix = shape.gpus > 1 && std::popcount(asked.kinds) > 1;
   const bool whole = shape.required && shape.groups == 1 && shape.gpus > 1;
   if (whole && shape.within <= Level::node) {
     for (const Cell& cell : placed.cells) {
@@ -108,12 +111,12 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
     for (const auto& [key, pool] : placed.plan.racks) {
       if (allowed(key.first)) add(pool);
     }
+    if (may_mix) add(placed.plan.all);
   } else {
     for (std::uint32_t kind = 0; kind < placed.kinds.size(); ++kind) {
       if (allowed(kind)) add(placed.plan.roots[kind]);
     }
-    const bool may_mix = shape.gpus > 1 && placed.kinds.size() > 1;
-    if (may_mix && asked.kinds != 0) add(placed.plan.all);
+    if (may_mix) add(placed.plan.all);
   }
   return ways;
 }

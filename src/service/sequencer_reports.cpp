@@ -54,7 +54,7 @@ core::GpuSpec spec_of(const v1::Gpu& gpu) {
 
 // What is wrong with a hello; "": nothing. The core asserts what it is told of GPUs, and the
 // journal keeps it: no agent may get past this with anything else.
-std::string flaw_in_hello(const v1::Hello& hello) {
+std::string flaw_in_hello(const Names& names, const v1::Hello& hello) {
   if (hello.protocol_low() > kProtocol || hello.protocol_high() < kProtocol) {
     return "this server speaks version " + std::to_string(kProtocol) +
            " of the agents' protocol, the agent " + std::to_string(hello.protocol_low()) + " to " +
@@ -66,6 +66,18 @@ std::string flaw_in_hello(const v1::Hello& hello) {
              " MiB and a speed of " + std::to_string(gpu.speed_milli()) + "/1000; expected " +
              expected;
     }
+  }
+  std::set<std::string> new_kinds;
+  for (const v1::Gpu& gpu : hello.gpus()) {
+    if (!names.gpu(gpu.uuid()) && !names.kind(gpu.kind())) new_kinds.insert(gpu.kind());
+  }
+  const std::size_t kinds = names.next_kind().value + new_kinds.size();
+  if (kinds > core::kMaxKinds) {
+    return "with this agent the cluster would have " + std::to_string(kinds) +
+           " kinds of GPU; at most " + std::to_string(core::kMaxKinds) + " are told apart";
+  }
+  if (names.next_node().value >= core::kNodesMax) {
+    return "the cluster has as many nodes as a server can know, " + std::to_string(core::kNodesMax);
   }
   return "";
 }
@@ -96,7 +108,7 @@ void Sequencer::end_session(std::uint64_t session) { sessions_.erase(session); }
 void Sequencer::greet(std::uint64_t session, const v1::Hello& hello, Time now) {
   v1::ServerMessage answer;
   v1::Welcome& welcome = *answer.mutable_welcome();
-  if (std::string flaw = flaw_in_hello(hello); !flaw.empty()) {
+  if (std::string flaw = flaw_in_hello(names_, hello); !flaw.empty()) {
     welcome.set_refused(std::move(flaw));
     return send(session, std::move(answer));
   }

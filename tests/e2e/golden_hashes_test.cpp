@@ -24,7 +24,8 @@ std::string hash_of(const std::string& example, const std::string& order) {
 TEST(GoldenHashes, NoDecisionHasChanged) {
   std::string now;
   for (const std::string& example : e2e::examples()) {
-    for (const std::string order : {"fair", "fifo", "round_robin", "cost_aware", "sticky"}) {
+    for (const std::string order :
+         {"fair", "fifo", "round_robin", "cost_aware", "sticky", "slowdown"}) {
       now.append(example).append(" ").append(order).append(" ");
       now.append(hash_of(example, order)).append("\n");
     }

@@ -56,7 +56,7 @@ class CostLevels {
 
   static std::size_t level_of(std::int32_t cost) {
     ASSERT(cost >= -kCostMost && cost <= kCostMost);
-    return static_cast<std::size_t>(cost + kCostMost);
+    return static_cast<std::size_t>(std::int64_t{cost} + kCostMost);
   }
 
   void link(std::uint32_t slot, Place& place) {

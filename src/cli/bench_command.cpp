@@ -1,4 +1,4 @@
-// berth bench core: the shipped engine under full load, on this machine.
+// berth bench: the shipped engine under full load, on this machine; core here, cluster in its file.
 #include <array>
 #include <optional>
 #include <string>
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/arguments.h"
+#include "cli/bench_cluster.h"
 #include "cli/commands.h"
 #include "cli/table.h"
-#include "config/diagnostics.h"
 #include "sim/core_bench.h"
 #include "sim/json.h"
 
@@ -31,20 +31,16 @@ constexpr std::array kFlags = {
 constexpr std::array<std::string_view, 1> kExamples = {
     "berth bench core --pending 100000 --gpus 1000 --no-growth"};
 
-// Reads a number flag into `target`; false after an error was printed.
-bool read_number(const Call& call, std::string_view flag, auto& target, std::int64_t low,
-                 std::int64_t high) {
-  const auto text = call.args.value(flag);
-  if (!text) return true;
-  const auto number = parse_integer(*text, low, high);
-  if (!number) {
-    bad_usage(call, std::string(flag) + ": expected an integer from " + std::to_string(low) +
-                        " to " + std::to_string(high) + ", found " + config::quoted(*text));
-    return false;
-  }
-  target = static_cast<std::remove_reference_t<decltype(target)>>(*number);
-  return true;
-}
+constexpr std::array kClusterFlags = {
+    Flag{"--nodes", "N", "nodes of 8 GPUs (default 5000)"},
+    Flag{"--pending", "N", "single-GPU tasks that wait throughout (default 1000000)"},
+    Flag{"--only", "CASE", "run one case"},
+    Flag{"--seed", "N", "of shapes, tenants and run times (default 1)"},
+    Flag{"--json", "", "print the result as JSON"},
+};
+
+constexpr std::array<std::string_view, 2> kClusterExamples = {
+    "berth bench cluster --only gangs", "berth bench cluster --nodes 500 --pending 10000 --json"};
 
 struct Outcome {
   sim::CoreBenchOptions options;
@@ -153,6 +149,19 @@ constexpr std::array kCommands = {
                 "evicted. Events per second are per second of this thread's CPU, with what the\n"
                 "loop itself costs. The default needs 200 MB and about half a minute.",
             .examples = kExamples},
+    Command{
+        .name = "bench cluster",
+        .group = Group::local,
+        .summary = "measure the placing of work on thousands of nodes",
+        .usage = "[OPTIONS]",
+        .run = run_bench_cluster,
+        .flags = kClusterFlags,
+        .description =
+            "Single-GPU tasks and gangs placed per second on a full cluster with racks and\n"
+            "islands, how long a \"no\" with its reason takes, and the shapes of published\n"
+            "benchmarks of other schedulers beside their figures. Time is virtual; seconds are\n"
+            "CPU time inside the engine.",
+        .examples = kClusterExamples},
 };
 
 }  // namespace

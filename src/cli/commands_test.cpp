@@ -208,7 +208,8 @@ TEST(Commands, AMisspelledSubcommandIsAnsweredWithTheNearest) {
   EXPECT_EQ(run({"bench", "cor"}).err,
             "berth bench: unknown command \"cor\"; did you mean \"core\"?\n"
             "Try 'berth bench --help'.\n");
-  EXPECT_EQ(run({"bench"}).err, "berth bench: expected one of: core\nTry 'berth bench --help'.\n");
+  EXPECT_EQ(run({"bench"}).err,
+            "berth bench: expected one of: core, cluster\nTry 'berth bench --help'.\n");
   EXPECT_EQ(run({"bench", "core", "core"}).err,
             "berth bench core: unexpected argument \"core\"\n"
             "Try 'berth bench core --help'.\n");

@@ -113,16 +113,40 @@ void WorkloadReader::read_tasks(TableReader& table, const TaskTemplate& defaults
 void WorkloadReader::read_csv(TableReader& table, const TaskTemplate& defaults, Time start) {
   std::string file;
   if (table.require("file", "the path of a CSV file") == nullptr) return;
-  if (!table.name("file", file)) return;
+  if (table.name("file", file)) read_csv_file(table, "file", file, defaults, start);
+}
+
+void WorkloadReader::read_csv_file(TableReader& table, std::string_view key,
+                                   const std::string& file, const TaskTemplate& defaults,
+                                   Time start) {
   const std::string path = file.starts_with('/') ? file : folder_ + file;
   std::string problem;
   const std::optional<std::string> text = read_file_(path, problem);
   if (!text) {
-    table.error("file", "workload.file: cannot read " + quoted(path) + ": " + problem);
+    table.error(key, table.path_of(key) + ": cannot read " + quoted(path) + ": " + problem);
     return;
   }
   const std::uint32_t source = diagnostics_.add_source(path);
   read_csv_text(*text, source, defaults, start);
+}
+
+std::vector<core::Shape> WorkloadReader::shapes_in(TableReader& table, const std::string& file) {
+  // Read as tasks of a scenario that differs in nothing but its tasks.
+  Scenario beside = scenario_;
+  beside.tasks.clear();
+  WorkloadReader reader(beside, diagnostics_, read_file_, folder_);
+  TaskTemplate defaults;
+  defaults.actual_run = Duration{0};
+  reader.read_csv_file(table, "mix", file, defaults, Time{0});
+  return shapes_of(beside);
+}
+
+std::vector<core::Shape> shapes_of(const Scenario& scenario) {
+  std::vector<core::Shape> shapes;
+  shapes.reserve(scenario.tasks.size());
+  for (const ExplicitTask& task : scenario.tasks)
+    shapes.push_back(core::shape_of(task.task.spec, task.task.spec.vram));
+  return shapes;
 }
 
 void WorkloadReader::read_csv_text(std::string_view text, std::uint32_t source,

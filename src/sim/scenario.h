@@ -167,6 +167,17 @@ struct Command {
   std::uint32_t target = 0;  // position in the catalog that the verb is about
 };
 
+// Whence packing has the table of what room is worth (policy packing = "frag").
+enum class TableSource : std::uint8_t {
+  none,     // it learns the mix alone
+  trained,  // before the run, from the shapes in `mix`
+  online    // during the run, from the mix that the engine has learned so far
+};
+struct PackingLessons {
+  TableSource table = TableSource::none;
+  std::vector<core::Shape> mix;
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -175,6 +186,7 @@ struct Scenario {
   bool flush_at_end = false;
 
   core::PolicySpec policy;
+  PackingLessons packing;
   config::Catalog<core::TenantSpec> tenants;
   config::Catalog<Model> models;
   config::Catalog<Queue> queues;

@@ -40,6 +40,7 @@ class ScenarioReader {
     read_queues(root);
     read_cluster(root);
     read_workload(root);
+    read_packing(root);
     root.finish();
     return std::move(scenario_);
   }
@@ -105,6 +106,27 @@ class ScenarioReader {
       workload_.read_command(table);
     }
     workload_.finish();
+  }
+
+  void read_packing(TableReader& root) {
+    TableReader packing = root.table("packing");
+    const std::vector<std::string> sources = {"none", "trained", "online"};
+    packing.choice("table", sources, scenario_.packing.table);
+    std::string file;
+    packing.name("mix", file);
+    const bool trained = scenario_.packing.table == TableSource::trained;
+    if (!file.empty() && !trained) {
+      packing.error("mix", packing.path_of("mix") + ": needs table = \"trained\"");
+    }
+    packing.finish();
+    if (!trained) return;
+    scenario_.packing.mix =
+        file.empty() ? shapes_of(scenario_) : workload_.shapes_in(packing, file);
+    if (file.empty() && scenario_.packing.mix.empty()) {
+      packing.error("table", packing.path_of("table") +
+                                 ": \"trained\" learns from tasks that are " +
+                                 "listed one by one; give them, or a CSV of tasks as mix");
+    }
   }
 
   Diagnostics& diagnostics_;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/state/state.h"
+#include "sim/self_play.h"
+
 namespace berth::sim {
 namespace {
 
@@ -17,9 +20,11 @@ constexpr Duration kDay = seconds(86'400);
 Simulation::Simulation(const Scenario& scenario, std::uint64_t seed)
     : scenario_(scenario),
       workload_(scenario, seed),
-      agents_(scenario, seed, [this](Time at, const PlannedReport& report) {
-        plan(std::max(at, now_.now), Rank::report, Item{.report = report});
-      }) {}
+      agents_(scenario, seed,
+              [this](Time at, const PlannedReport& report) {
+                plan(std::max(at, now_.now), Rank::report, Item{.report = report});
+              }),
+      trainer_([](const auto& nodes, const auto& mix) { return train_value_table(nodes, mix); }) {}
 
 void Simulation::run() {
   configure();
@@ -51,6 +56,7 @@ void Simulation::configure() {
       feed(start, core::ModelLoaded{GpuId{i}, model, true, Duration{0}, LoadId::none()});
     }
   }
+  if (scenario_.packing.table == TableSource::trained) teach(start, given_mix(scenario_));
   agents_.plan_failures();
   commands_left_ = scenario_.commands.size();
   for (std::size_t i = 0; i < scenario_.commands.size(); ++i) {
@@ -126,7 +132,22 @@ void Simulation::submit_next() {
   }
   const Time at = arrival.event.now;
   feed(at, std::move(arrival.event.body));
+  if (scenario_.packing.table == TableSource::online) teach_if_due();
   if (scenario_.flush_at_end && workload_.next_at() == Time::never()) feed(at, core::Flush{});
+}
+
+void Simulation::teach(Time at, const core::TypicalMix& mix) {
+  std::optional<core::PutTable> table = lesson(empty_nodes(scenario_), mix, lessons_ + 1, trainer_);
+  if (!table) return;
+  ++lessons_;
+  feed(at, std::move(*table));
+}
+
+void Simulation::teach_if_due() {
+  const core::PackingKnowledge& known = engine_.state().packing;
+  if (known.arrivals == taught_after_ || !is_lesson_due(known.arrivals)) return;
+  taught_after_ = known.arrivals;
+  teach(now_.now, core::typical(known.mix));
 }
 
 void Simulation::handle_next_in_heap() {
@@ -200,7 +221,11 @@ void Simulation::feed(Time at, core::EventBody body) {
   ++now_.events;
   const core::Event event{at, std::move(body)};
   actions_.clear();
+  for (Observer* observer : observers_)
+    observer->before_step(event);
   const std::size_t from_timers = engine_.step(event, actions_);
+  for (Observer* observer : observers_)
+    observer->after_step(event);
 
   // What timers decided comes before the event, each at its own instant.
   Time instant = at;

@@ -18,6 +18,7 @@
 #include "core/engine.h"
 #include "sim/agents.h"
 #include "sim/event_heap.h"
+#include "sim/packing_lessons.h"
 #include "sim/scenario.h"
 #include "sim/workload.h"
 
@@ -33,6 +34,10 @@ class Observer {
   virtual void on_event(const core::Event& event) = 0;
   // `at` is the instant of the decision.
   virtual void on_action(Time at, const core::Action& action) = 0;
+
+  // Around the engine's work on an event, for those who measure it.
+  virtual void before_step(const core::Event&) {}
+  virtual void after_step(const core::Event&) {}
 };
 
 struct Progress {
@@ -48,6 +53,9 @@ class Simulation {
   Simulation(const Scenario& scenario, std::uint64_t seed);
 
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
+
+  // Instead of self-play at every lesson in packing. Must answer as self-play would.
+  void train_with(Trainer trainer) { trainer_ = std::move(trainer); }
 
   // Called now and then during `run`.
   void report_progress_to(std::function<void(const Progress&)> sink) {
@@ -79,6 +87,8 @@ class Simulation {
   bool step();
   bool is_over(Time next, Time wakeup) const;
   void submit_next();
+  void teach(Time at, const core::TypicalMix& mix);
+  void teach_if_due();
   void handle_next_in_heap();
   void carry_out(const Command& command);
   void feed(Time at, core::EventBody body);
@@ -101,6 +111,9 @@ class Simulation {
   Agents agents_;
   std::vector<Observer*> observers_;
   std::function<void(const Progress&)> progress_;
+  Trainer trainer_;
+  std::uint64_t lessons_ = 0;
+  std::uint64_t taught_after_ = 0;  // arrivals, at the last lesson
   core::Actions actions_;
   Progress now_;
   std::uint64_t quiet_events_ = 0;  // in a row, that led to no action

@@ -25,6 +25,9 @@ class WorkloadReader {
   void read_block(TableReader& table, std::uint32_t block);
   void read_command(TableReader& table);
 
+  // What the tasks of a CSV, named by the key "mix" of a table, ask for. They are not submitted.
+  std::vector<core::Shape> shapes_in(TableReader& table, const std::string& file);
+
   // Resolves ids and sorts; call once, after the last block and command.
   void finish();
 
@@ -45,6 +48,8 @@ class WorkloadReader {
   void read_task(TableReader& table, const TaskTemplate& defaults, Time start);
   void read_tasks(TableReader& table, const TaskTemplate& defaults, Time start);
   void read_csv(TableReader& table, const TaskTemplate& defaults, Time start);
+  void read_csv_file(TableReader& table, std::string_view key, const std::string& file,
+                     const TaskTemplate& defaults, Time start);
   void read_csv_text(std::string_view text, std::uint32_t source, const TaskTemplate& defaults,
                      Time start);
 
@@ -63,5 +68,8 @@ class WorkloadReader {
   std::vector<Pending> pending_;  // beside scenario_.tasks
   std::vector<PendingCommand> pending_commands_;
 };
+
+// What the tasks that are written one by one ask for; fields that are drawn count as not given.
+std::vector<core::Shape> shapes_of(const Scenario& scenario);
 
 }  // namespace berth::sim

@@ -87,6 +87,7 @@ std::span<const Command> administration_commands();
 std::span<const Command> put_commands();
 std::span<const Command> sim_commands();
 std::span<const Command> bench_commands();
+std::span<const Command> exp_commands();
 std::span<const Command> completion_commands();
 std::span<const Command> manual_commands();
 

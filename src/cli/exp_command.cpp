@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/table.h"
 #include "config/diagnostics.h"
+#include "exp/lublin.h"
 #include "exp/openb.h"
 #include "exp/published.h"
 #include "sim/json.h"
@@ -151,6 +152,109 @@ int run_openb(const Call& call) {
   return kOk;
 }
 
+constexpr std::array kLublinFlags = {
+    Flag{"--traces", "DIR", "the folder of traces: DIR/rlscheduler holds the jobs"},
+    Flag{"--write", "DIR", "write the scenarios for berth sim, and run nothing"},
+    Flag{"--json", "", "print JSON instead of tables"},
+};
+constexpr std::array<std::string_view, 1> kLublinExamples = {"berth exp lublin --traces traces"};
+
+struct BackfillRow {
+  std::string policy;
+  exp::LublinFigures mean;
+  std::vector<double> windows;  // bounded slowdown of each
+};
+
+Result<BackfillRow> run_windows(const Call& call, const exp::LublinTrace& trace,
+                                const exp::LublinPolicy& policy) {
+  BackfillRow row{policy.name, {}, {}};
+  const std::vector<exp::LublinWindow> windows = exp::lublin_windows(trace);
+  const auto count = static_cast<double>(windows.size());
+  for (const exp::LublinWindow& window : windows) {
+    show_progress(call.console, trace.name + ", " + policy.name + ": window from job " +
+                                    std::to_string(window.first));
+    const Result<exp::LublinFigures> run = exp::run_lublin(trace, window, policy);
+    if (!run) return run.error();
+    row.windows.push_back(run->bounded_slowdown);
+    row.mean.bounded_slowdown += run->bounded_slowdown / count;
+    row.mean.mean_wait_s += run->mean_wait_s / count;
+    row.mean.makespan_s += run->makespan_s / count;
+  }
+  return row;
+}
+
+void write_backfill(sim::JsonWriter& json, const std::string& trace,
+                    const std::vector<BackfillRow>& rows) {
+  json.begin_object().member("trace", trace).key("policies").begin_array();
+  for (const BackfillRow& row : rows) {
+    json.begin_object()
+        .member("policy", row.policy)
+        .member("ours", true)
+        .member("bounded_slowdown", row.mean.bounded_slowdown)
+        .member("mean_wait_s", row.mean.mean_wait_s)
+        .member("makespan_s", row.mean.makespan_s)
+        .key("windows")
+        .begin_array();
+    for (const double window : row.windows)
+      json.value(window);
+    json.end_array().end_object();
+  }
+  for (const exp::PublishedBackfill& row : exp::published_backfill(trace)) {
+    json.begin_object().member("policy", row.policy).member("ours", false);
+    json.member("bounded_slowdown", row.bounded_slowdown).end_object();
+  }
+  json.end_array().end_object();
+}
+
+void print_backfill(Console& console, const std::string& trace,
+                    const std::vector<BackfillRow>& rows) {
+  Table table;
+  table.add({trace, "bounded slowdown", "mean wait, s", "makespan, s"});
+  for (const exp::PublishedBackfill& row : exp::published_backfill(trace))
+    table.add(
+        {std::string(row.policy) + " (published)", fixed_text(row.bounded_slowdown, 2), "-", "-"});
+  for (const BackfillRow& row : rows)
+    table.add({row.policy, fixed_text(row.mean.bounded_slowdown, 2),
+               fixed_text(row.mean.mean_wait_s, 0), fixed_text(row.mean.makespan_s, 0)});
+  table.print(console.out);
+  console.out << "\n";
+}
+
+int run_lublin_command(const Call& call) {
+  const auto folder = call.args.value("--traces");
+  if (!folder) return bad_usage(call, "expected --traces DIR");
+  config::Diagnostics diagnostics;
+  const auto traces = exp::read_lublin(*folder, diagnostics);
+  if (!traces) return refuse_traces(call, diagnostics);
+  for (const std::string& note : traces->notes)
+    call.console.err << "berth exp lublin: " << note << "\n";
+
+  sim::JsonWriter json;
+  json.begin_object().key("traces").begin_array();
+  for (const exp::LublinTrace& trace : traces->traces) {
+    std::vector<BackfillRow> rows;
+    for (const exp::LublinPolicy& policy : exp::lublin_policies()) {
+      if (const auto target = call.args.value("--write")) {
+        for (const exp::LublinWindow& window : exp::lublin_windows(trace)) {
+          const Status done = exp::write(exp::lublin_scenario(trace, window, policy), *target);
+          if (!done) return complain(call.console, done.error().message);
+        }
+        continue;
+      }
+      Result<BackfillRow> row = run_windows(call, trace, policy);
+      if (!row) return complain(call.console, row.error().message);
+      rows.push_back(std::move(*row));
+    }
+    show_progress(call.console, "");
+    if (rows.empty()) continue;
+    write_backfill(json, trace.name, rows);
+    if (!call.args.has("--json")) print_backfill(call.console, trace.name, rows);
+  }
+  json.end_array().end_object();
+  if (call.args.has("--json") && !call.args.has("--write")) call.console.out << json.text() << "\n";
+  return kOk;
+}
+
 constexpr std::array kCommands = {
     Command{.name = "exp openb",
             .group = Group::local,
@@ -162,6 +266,15 @@ constexpr std::array kCommands = {
                 "Runs the engine through the simulator on every pod list in the folder.\n"
                 "docs/guide/experiments.md says how, and what the figures mean.",
             .examples = kOpenbExamples},
+    Command{.name = "exp lublin",
+            .group = Group::local,
+            .summary = "backfill on the windows of RLScheduler, beside published schedulers",
+            .usage = "--traces DIR [OPTIONS]",
+            .run = run_lublin_command,
+            .flags = kLublinFlags,
+            .description = "Runs the engine through the simulator on every trace in the folder.\n"
+                           "docs/guide/experiments.md says how, and what the figures mean.",
+            .examples = kLublinExamples},
 };
 
 }  // namespace

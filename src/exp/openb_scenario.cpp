@@ -31,12 +31,12 @@ bool usable_models(const OpenbPod& pod, const std::set<std::string>& known, std:
   return pod.models.empty() || !list.empty();
 }
 
-std::string task_row(const OpenbPod& pod, const std::string& models, std::size_t second) {
-  std::string row = std::to_string(second) + "s," + std::to_string(pod.gpus) + ",";
+std::string task_row(const OpenbPod& pod, const std::string& models, std::size_t ms) {
+  std::string row = std::to_string(ms) + "ms," + std::to_string(pod.gpus) + ",";
   if (pod.gpus > 0) row += thousandths(pod.gpu_milli);
   row += "," + thousandths(pod.cpu_milli) + "," + std::to_string(pod.memory_mib) + "MiB,";
   row += models + (pod.gpus > 1 ? ",node,true" : ",,");
-  return row + ",100d,1ms\n";
+  return row + ",100d,0.1ms\n";
 }
 
 std::string tasks_csv(const OpenbTrace& trace, const OpenbWorkload& workload,
@@ -107,7 +107,7 @@ ScenarioFiles openb_scenario(const OpenbTrace& trace, const OpenbWorkload& workl
                      "# once is given up. The trace knows no VRAM; no pod asks for any.\n\n"
                      "name = \"" +
                      seeded + "-" + policy.name + "\"\nseed = " + std::to_string(seed) +
-                     "\nstop_at = \"" + std::to_string(order.size()) + "s\"\n\n" +
+                     "\nstop_at = \"" + std::to_string(order.size()) + "ms\"\n\n" +
                      "[policy]\norder = \"fifo\"\npacking = \"frag\"\ngpu_load_threshold = 1\n"
                      "reservations = 0\n\n[packing]\ntable = \"" +
                      policy.table + "\"\n";

@@ -84,8 +84,14 @@ void put_gpu(State& state, const PutGpu& put) {
   const bool fresh = is_new(state.gpus, put.gpu.value);
   ASSERT(flaw_in(put.spec) == nullptr);
   if (!fresh) leave_node(state, put.gpu);
+  // What runs there takes its CPUs and memory along to another node.
+  const std::vector<std::uint32_t> leases = state.gpu(put.gpu).leases;
+  for (const std::uint32_t lease : leases)
+    use_nodes(state, state.leases[lease], -1);
   state.gpu(put.gpu).spec = put.spec;
   join_node(state, put.gpu);
+  for (const std::uint32_t lease : leases)
+    use_nodes(state, state.leases[lease], 1);
   set_usable(state, put.gpu, usable_part(state, put.spec.vram));
   refresh_gpu(state, put.gpu);
 }
@@ -122,6 +128,7 @@ void bring_back(State& state, GpuId id) {
   if (!state.has(id) || state.gpu(id).up) return;
   ASSERT(state.gpu(id).leases.empty());
   state.gpu(id).adopts = true;
+  state.node(state.gpu(id).spec.node).up = true;  // a GPU that is back shows that its node is
   set_gpu_flags(state, id, true, state.gpu(id).draining);
   refresh_gpu(state, id);
   wake_declined(state);

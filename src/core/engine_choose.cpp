@@ -241,10 +241,23 @@ bool has_reservation(const State& state, TaskNo task) {
                      [&](const Reservation& r) { return r.handle == task.value; });
 }
 
+// Whether a batch that comes before the task in the order would start on the GPU, were it not kept.
+bool comes_before(const State& state, GpuId id, TaskNo task) {
+  const Gpu& gpu = state.gpu(id);
+  if (!gpu.leases.empty()) return false;
+  const OrderKey own = placed_key_of(state, state.tasks.slot_of(task));
+  for (const auto& [shape, queues] : state.shapes) {
+    const auto best = queues.best(free_vram(gpu).value);
+    if (best && best->key < own) return true;
+  }
+  return false;
+}
+
 bool release_stale_keep(const State& state, Actions& out) {
   for (const auto& [task, gpus] : state.kept) {
     const bool is_next = state.placed.next && state.tasks.row(state.placed.next->slot).no == task;
-    if (is_next || has_reservation(state, task)) continue;
+    const bool is_due = is_next || has_reservation(state, task);
+    if (is_due && !comes_before(state, gpus.front(), task)) continue;
     const QueueId queue = state.tasks.row(state.tasks.slot_of(task)).queue;
     out.push_back(ReleaseHold{gpus.front(), queue, task});
     return true;
@@ -258,7 +271,8 @@ bool keep_from_batch(const State& state, QueueId queue, const OrderKey& key, Act
   if (state.placed.plan.reservations.empty()) return false;
   const Placement placement = place_head(state, queue);
   if (!placement || placement.gpus.size() != 1) return false;
-  const GpuId gpu = placement.gpus.front();
+  const GpuId roomier = roomier_gpu(state, queue, placement.gpus.front());
+  const GpuId gpu = roomier ? roomier : placement.gpus.front();
   const Reservation* r = delayed_by_batch(state, queue, gpu);
   if (r == nullptr || state.gpu(gpu).held_for) return false;
   const TaskNo task{r->handle};

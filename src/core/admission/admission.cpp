@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <variant>
 
 #include "base/assert.h"
@@ -105,11 +106,14 @@ ReasonCode gpus_over_level(Level level) {
 // Would the gang search find it on an empty cluster?
 Reason judge_gang(const State& state, const Shape& shape) {
   ASSERT(!state.placed.cells_stale);
-  const Shape asked = shape_for_tree(state, shape);
-  if (asked.kinds == 0) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
-  const GangAnswer answer = find_gang(*state.placed.empty_tree, asked);
-  const auto* lack = std::get_if<Lack>(&answer);
-  if (lack == nullptr) return {};
+  std::optional<Lack> lack;
+  for (const Shape& asked : shapes_for_tree(state, shape)) {
+    const GangAnswer answer = find_gang(*state.placed.empty_tree, asked);
+    const auto* found = std::get_if<Lack>(&answer);
+    if (found == nullptr) return {};
+    if (!lack || found->gpus_found > lack->gpus_found) lack = *found;
+  }
+  if (!lack) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
   if (lack->what == Lacking::cpu) return over(ReasonCode::cpu_over_node, shape.cpu.value, 0);
   if (lack->what == Lacking::memory) {
     return over(ReasonCode::memory_over_node, shape.memory.value, 0);

@@ -89,14 +89,15 @@ Reason reason_of(const Lack& lack, const Shape& shape) {
 }
 
 Reason lack_of_gang(const State& state, const Shape& shape) {
-  const Shape asked = shape_for_tree(state, shape);
-  if (asked.kinds == 0) return short_of(ReasonCode::gpus_short, shape.gpus, 0);
-  const GangAnswer answer = find_gang(*state.placed.tree, asked);
-  if (const auto* lack = std::get_if<Lack>(&answer)) return reason_of(*lack, shape);
-  if (std::holds_alternative<OutOfVisits>(answer)) {
-    return short_of(ReasonCode::gpus_short, shape.gpus, state.placed.tree->free_gpus());
+  std::optional<Lack> closest;
+  for (const Shape& asked : shapes_for_tree(state, shape)) {
+    const GangAnswer answer = find_gang(*state.placed.tree, asked);
+    if (std::holds_alternative<Gang>(answer)) return {};
+    const auto* lack = std::get_if<Lack>(&answer);
+    if (lack != nullptr && (!closest || lack->gpus_found > closest->gpus_found)) closest = *lack;
   }
-  return {};
+  if (closest) return reason_of(*closest, shape);
+  return short_of(ReasonCode::gpus_short, shape.gpus, 0);
 }
 
 bool fits_somewhere(const State& state, const Shape& shape) {

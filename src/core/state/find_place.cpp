@@ -21,6 +21,7 @@ Place on_one_node(State& state, const Shape& shape) {
 }
 
 // Cells of one node have its CPUs in common; a gang on several of them may not count them twice.
+// (It is never on several kinds of cell; more than 16 GPUs of one kind on a node are several.)
 bool nodes_have_enough(const State& state, const Shape& shape, const std::vector<GpuId>& gpus) {
   for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
     const Node& node = state.node(part.node);
@@ -33,14 +34,13 @@ bool nodes_have_enough(const State& state, const Shape& shape, const std::vector
 }
 
 Place as_gang(const State& state, const Shape& shape) {
-  const Shape asked = shape_for_tree(state, shape);
-  if (asked.kinds == 0) return {};
-  const GangAnswer answer = find_gang(*state.placed.tree, asked);
-  const auto* gang = std::get_if<Gang>(&answer);
-  if (gang == nullptr) return {};
-  const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
-  if (asks_for_node && !nodes_have_enough(state, shape, gang->gpus)) return {};
-  return {NodeId::none(), gang->gpus};
+  for (const Shape& asked : shapes_for_tree(state, shape)) {
+    const GangAnswer answer = find_gang(*state.placed.tree, asked);
+    const auto* gang = std::get_if<Gang>(&answer);
+    if (gang == nullptr || !nodes_have_enough(state, shape, gang->gpus)) continue;
+    return {NodeId::none(), gang->gpus};
+  }
+  return {};
 }
 
 }  // namespace
@@ -55,6 +55,19 @@ Shape shape_for_tree(const State& state, const Shape& shape) {
     }
   }
   return asked;
+}
+
+std::vector<Shape> shapes_for_tree(const State& state, const Shape& shape) {
+  Shape asked = shape_for_tree(state, shape);
+  if (asked.kinds == 0) return {};
+  const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
+  if (!asks_for_node) return {asked};
+  std::vector<Shape> each;
+  for (KindMask left = asked.kinds; left != 0; left &= left - 1) {
+    asked.kinds = left & (~left + 1);
+    each.push_back(asked);
+  }
+  return each;
 }
 
 Place find_place(State& state, const Shape& shape, KindMask only) {

@@ -43,6 +43,8 @@ void learn_shape(State& state, const Shape& shape) {
 
 void put_packing_table(State& state, std::uint64_t version,
                        const std::vector<std::uint8_t>& bytes) {
+  // Checked where it entered; bytes that cannot be read change nothing.
+  if (!bytes.empty() && !decode_packing_table(bytes).ok()) return;
   state.packing.version = version;
   state.packing.table = bytes;
   instruct_packing(state);

@@ -38,9 +38,17 @@ NodeView view_of(const State& state, const Cell& cell) {
   return view;
 }
 
+// Beyond the kinds that can be told apart there are no gangs.
+bool is_told_apart(const State& state, const Cell& cell) {
+  if (cell.gpus.empty()) return false;
+  const Gpu& gpu = state.gpu(cell.gpus.front());
+  return state.placed.kinds[cell.kind] == CellKind{gpu.spec.kind, gpu.usable};
+}
+
 // The GPUs that a gang may take whole.
 Room room_of(const State& state, const Cell& cell) {
   Room room{0, cell.view.cpu, cell.view.memory};
+  if (!is_told_apart(state, cell)) return room;
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
     const Gpu& gpu = state.gpu(cell.gpus[i]);
     const bool is_whole = gpu.leases.empty() && gpu.weights_busy.value == 0;
@@ -165,7 +173,8 @@ void make_cells(State& state) {
     update_indexes(state, i);
     const Cell& cell = placed.cells[i];
     const NodeSpec& spec = state.node(cell.node).spec;
-    const auto all = static_cast<GpuMask>((1U << cell.gpus.size()) - 1);
+    const std::uint32_t mask = is_told_apart(state, cell) ? (1U << cell.gpus.size()) - 1 : 0;
+    const auto all = static_cast<GpuMask>(mask);
     placed.empty_tree->set_node(NodeId{i}, {all, spec.cpu, spec.memory});
   }
   list_empty_cells(state);

@@ -133,8 +133,12 @@ std::uint32_t best_gang(State& state) {
         ShapeWork& work = placed.shapes[entry.handle];
         if (best != UINT32_MAX && placed.shapes[best].key < work.key) continue;
         if (work.tried_at == placed.version) continue;
-        const Shape asked = shape_for_tree(state, state.shape_table.shape(entry.handle));
-        if (asked.kinds != 0 && gang_fits(*placed.tree, asked) == GangFits::yes) {
+        const std::vector<Shape> asked =
+            shapes_for_tree(state, state.shape_table.shape(entry.handle));
+        const bool fits_now = std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
+          return gang_fits(*placed.tree, shape) != GangFits::no;
+        });
+        if (fits_now) {
           best = entry.handle;
         } else {
           work.tried_at = placed.version;

@@ -43,7 +43,8 @@ Parts parts_of(const State& state, const std::vector<GpuId>& gpus, Milli share, 
 }
 
 Parts parts_of(const State& state, const Lease& lease) {
-  return parts_of(state, lease.gpus, lease.share, lease.expected);
+  const bool knows_end = lease.expected.ns > 0;
+  return parts_of(state, lease.gpus, lease.share, knows_end ? lease.expected : Duration::forever());
 }
 
 // --- the pools ---
@@ -101,11 +102,16 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
   };
   const auto allowed = [&](std::uint32_t kind) { return (asked.kinds >> kind & 1) != 0; };
   // Kinds are mixed only where none alone will do; how many of each is not foreseen.
-  const bool may_mix = shape.gpus > 1 && std::popcount(asked.kinds) > 1;
+  const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
+  const bool may_mix = shape.gpus > 1 && std::popcount(asked.kinds) > 1 && !asks_for_node;
   const bool whole = shape.required && shape.groups == 1 && shape.gpus > 1;
   if (whole && shape.within <= Level::node) {
     for (const Cell& cell : placed.cells) {
       if (!cell.gpus.empty() && allowed(cell.kind)) add(cell.pool);
+    }
+    // Of more nodes than are looked at one by one, the count alone is asked.
+    for (std::uint32_t kind = 0; kind < placed.kinds.size() && ways.size() == kWaysMax; ++kind) {
+      if (allowed(kind)) ways.push_back({{placed.plan.roots[kind], amount}});
     }
   } else if (whole && shape.within == Level::rack) {
     for (const auto& [key, pool] : placed.plan.racks) {
@@ -123,8 +129,11 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
 
 // How long the task will be counted on to hold its GPUs, as far as is known. With the same grace as
 // a lease: otherwise each start beside a reservation could push it back by a grace.
-Duration planned_run(const State& state, const TaskRow& row) {
-  const Duration run = predict_batch(state.queue(row.queue), 1, row.expected_run, kWholeGpu);
+Duration planned_run(const State& state, const TaskRow& row, const std::vector<GpuId>& gpus = {}) {
+  Milli slowest = kWholeGpu;
+  for (const GpuId gpu : gpus)
+    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
+  const Duration run = predict_batch(state.queue(row.queue), 1, row.expected_run, slowest);
   return run.ns > 0 ? run + kChargeGrace : Duration::forever();
 }
 
@@ -133,6 +142,11 @@ Place place_beside(State& state, const TaskRow& row, const Shape& shape, Duratio
                    const std::vector<Parts>& ways) {
   const Pools& pools = state.placed.plan.pools;
   const auto fits = [&](const Parts& way) { return pools.fits(way, state.now, state.now, run); };
+  const auto fits_there = [&](const Place& place) {
+    const Duration there = planned_run(state, row, place.gpus);
+    const Parts parts = parts_of(state, place.gpus, Milli{shape.share}, there);
+    return pools.fits(parts, state.now, state.now, there);
+  };
   if (!std::any_of(ways.begin(), ways.end(), fits)) return {};
   if (is_known_blocked(state, row.shape)) return {};
   Place place = find_place(state, shape);
@@ -141,12 +155,12 @@ Place place_beside(State& state, const TaskRow& row, const Shape& shape, Duratio
     return {};
   }
   if (state.placed.plan.reservations.empty()) return place;
-  if (fits(parts_of(state, place.gpus, Milli{shape.share}, run))) return place;
+  if (fits_there(place)) return place;
   for (std::size_t i = 0; i < state.placed.kinds.size() && state.placed.kinds.size() > 1; ++i) {
     const KindId kind = state.placed.kinds[i].kind;
     if (!allows(shape.kinds, kind)) continue;
     place = find_place(state, shape, KindMask{1} << kind.value);
-    if (place && fits(parts_of(state, place.gpus, Milli{shape.share}, run))) return place;
+    if (place && fits_there(place)) return place;
   }
   return {};
 }

@@ -258,6 +258,10 @@ void put_packing_table(State& state, std::uint64_t version, const std::vector<st
 // Tells the index what is known.
 void instruct_packing(State& state);
 
+// The same as the gang search is asked, one after the other: a gang that asks for CPUs or memory
+// lies on one kind of cell, for cells of one node have those in common. Empty: it can lie nowhere.
+std::vector<Shape> shapes_for_tree(const State& state, const Shape& shape);
+
 // --- the plan of placed work (state/placed_plan.cpp) ------------------------------------------
 
 // When the lease is counted on to have ended: a grace after its expected end; one that is late, a

@@ -128,7 +128,6 @@ void bring_back(State& state, GpuId id) {
   if (!state.has(id) || state.gpu(id).up) return;
   ASSERT(state.gpu(id).leases.empty());
   state.gpu(id).adopts = true;
-  state.node(state.gpu(id).spec.node).up = true;  // a GPU that is back shows that its node is
   set_gpu_flags(state, id, true, state.gpu(id).draining);
   refresh_gpu(state, id);
   wake_declined(state);
@@ -146,6 +145,8 @@ void set_draining(State& state, GpuId id, bool draining) {
 void set_node_up(State& state, NodeId id, bool up) {
   if (!state.has(id)) return;
   state.node(id).up = up;
+  state.placed.plan.kept = false;  // its pools have another size
+  state.placed.stale = true;
   note_node(state, id);
 }
 

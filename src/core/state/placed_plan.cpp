@@ -57,13 +57,14 @@ void add_pools(State& state) {
     plan.roots.push_back(plan.pools.add(plan.all));
   for (Cell& cell : placed.cells) {
     if (cell.gpus.empty()) continue;
+    const bool is_up = state.node(cell.node).up;
     const RackId rack = state.node(cell.node).spec.rack;
     const auto [entry, fresh] = plan.racks.try_emplace({cell.kind, rack}, PoolId::none());
     if (fresh) entry->second = plan.pools.add(plan.roots[cell.kind]);
     cell.pool = plan.pools.add(entry->second);
     std::int64_t accepting = 0;
     for (const GpuId gpu : cell.gpus)
-      accepting += state.gpu(gpu).up && !state.gpu(gpu).draining ? kWholeGpu.value : 0;
+      accepting += is_up && state.gpu(gpu).up && !state.gpu(gpu).draining ? kWholeGpu.value : 0;
     plan.pools.resize(cell.pool, accepting);
   }
 }

@@ -141,6 +141,8 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   if (!is_plain(shape) && (queue.spec.model || queue.next_model)) {
     return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
   }
+  // No GPU is split into MIG slices.
+  if (shape.profile > 0) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
   std::int64_t weights = 0;
   for (const ModelId model : {queue.spec.model, queue.next_model}) {
     if (model) weights = std::max(weights, state.model(model).spec.weights.value);

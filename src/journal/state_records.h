@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "core/model/specs.h"
+#include "core/packing/mix.h"
 #include "core/state/entities.h"
 #include "core/state/learned.h"
 #include "journal/encoding.h"

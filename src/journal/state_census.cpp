@@ -12,9 +12,9 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
   const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, competing, first_led,
-               first_led_shape, paused, spec, token_nano, token_at, tokens_today, flows,
+               paused, spec, token_nano, token_at, tokens_today, flows,
                heads_by_use, usage] = tenant;
-  // Derived: in_use, queued, live, pending, competing, first_led, first_led_shape, flows,
+  // Derived: in_use, queued, live, pending, competing, first_led, flows,
   // heads_by_use.
   const auto& [bucket_us, sum_us, epoch] = usage;
   // Derived: sum_us.

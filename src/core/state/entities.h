@@ -42,7 +42,6 @@ struct Tenant {
   std::uint32_t pending = 0;
   std::array<std::uint32_t, kTiers> competing{};  // by tier: flows that compete in their queues
   std::uint32_t first_led = UINT32_MAX;           // list of queues whose best flow is this tenant's
-  std::uint32_t first_led_shape = UINT32_MAX;     // the same of shapes
   bool paused = false;
   TenantSpec spec;
   // Admission.

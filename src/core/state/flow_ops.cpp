@@ -115,7 +115,7 @@ void wake(State& state, const Flow& flow) {
   if (level <= tenant.v_us) return;
   tenant.v_us = level;
   refresh_led(state, flow.tenant);  // it may compete in other tiers
-  refresh_led_shapes(state, flow.tenant);
+  note_order(state);
 }
 
 // Where the flow stands, given its head: in the competition or out of it.
@@ -222,7 +222,7 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   }
   ++flow.live;
   if (state.rule->lanes_by_run) flow.by_age.emplace(row.eligible, row.no);
-  if (flow.shape != kNoSlot) state.placed.stale = true;
+  if (flow.shape != kNoSlot) note_order(state, flow.shape, placed_key_of(state, slot));
   count_startable(state, flow, 1);
   ++state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
@@ -265,7 +265,7 @@ void leave_flow(State& state, std::uint32_t slot) {
   }
   --flow.live;
   if (state.rule->lanes_by_run) flow.by_age.erase({row.eligible, row.no});
-  if (flow.shape != kNoSlot) state.placed.stale = true;
+  if (flow.shape != kNoSlot) note_order(state, flow.shape, placed_key_of(state, slot));
   count_startable(state, flow, UINT32_MAX);
   --state.tenant(row.tenant).pending;
   Queue& queue = state.queue(row.queue);
@@ -359,7 +359,7 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
     return refresh_tenant(state, id);
   }
   refresh_led(state, id);
-  refresh_led_shapes(state, id);
+  note_order(state);
 }
 
 void refund(State& state, TenantId id, std::int64_t amount_us) {

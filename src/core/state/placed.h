@@ -1,19 +1,20 @@
 // Placed work: tasks whose shape asks for more than one slice of one GPU. The slow lane's index.
 //
 // Tasks of one shape fit where their like fits, so shapes compete, each by its best flow:
-//   open     nothing is known against it: it is tried when its turn comes
+//   open     it fitted when it was last tried, or was not tried yet
 //   blocked  it was tried and fits nowhere, except perhaps on cells in `freed`
 // A cell is what packing and the gang search call a node: GPUs of one kind and size on one node, at
 // most 16. Cells follow from the hardware and are numbered in its order; they are made anew,
 // lazily, when it changes.
 //
-// With reservations (policy) and work that is blocked, all placed work is planned in its order
-// instead: what fits beside the reservations made so far starts, the first few others get one. A
-// plan is made anew for every start; nothing of it outlives the state it was made from.
+// What starts next is found in one pass in order of service (placed_next.cpp): the first few tasks
+// that cannot start get a reservation; behind them, only shapes that fit somewhere are looked at,
+// for a task that delays no reservation. A pass is made anew for every start; nothing of it
+// outlives the state it was made from.
 //
-// Invariants: 1 a shape with flows that compete is open or blocked, by its exact key; 2 when no
-// node is dirty, a blocked shape fits no cell outside `freed`. All of it is an index: it is rebuilt
-// from the tables, everything open, and the answers are the same.
+// Invariants: 1 a shape with flows that compete is open or blocked, by a lower bound of its key; 2
+// when no node is dirty, a blocked shape fits no cell outside `freed`. All of it is an index: it is
+// rebuilt from the tables, everything open, and the answers are the same.
 #pragma once
 
 #include <compare>
@@ -31,8 +32,8 @@
 #include "core/packing/mix.h"
 #include "core/packing/node_view.h"
 #include "core/packing/pack_index.h"
-#include "core/state/need_index.h"
 #include "core/state/order_key.h"
+#include "core/state/waiting_shapes.h"
 #include "core/timeline/plan.h"
 #include "core/topology/free_index.h"
 
@@ -41,16 +42,18 @@ namespace berth::core {
 enum class PlacedBench : std::uint8_t { none, open, blocked };
 
 struct ShapeWork {
-  IndexedHeap<OrderKey> flows;             // that compete; below the top keys are lower bounds
-  std::uint32_t leader_flow = UINT32_MAX;  // its best flow
-  OrderKey key;                            // of the leader, exact
+  IndexedHeap<OrderKey> flows;  // that compete; keys are lower bounds
+  OrderKey key;                 // by which it stands in the indexes
   PlacedBench bench = PlacedBench::none;
-  std::uint32_t led_prev = UINT32_MAX;  // list of its leader's tenant
-  std::uint32_t led_next = UINT32_MAX;
   std::uint64_t tried_at = 0;  // blocked: the version of the cells it was tried with
+  // The last pass that came upon it behind the reservations; the last that searched a place for it,
+  // and which of the places found is its.
+  std::uint64_t entered = 0;
+  std::uint64_t tried = 0;
+  std::uint32_t place = UINT32_MAX;  // none: it fits nowhere
 };
 
-// Blocked shapes that differ only in CPUs, memory and VRAM stand in one index, by their CPUs.
+// Blocked shapes that differ only in CPUs, memory and VRAM stand in one index.
 struct BlockedClass {
   bool is_gang = false;  // may lie on several nodes
   std::uint16_t gpus = 0;
@@ -87,15 +90,19 @@ struct NextStart {
   Place place;
 };
 
-// What runs and what is reserved, over time. Kept only while placed work waits.
+// What runs and what is reserved, over time. Made when the first reservation is, kept while placed
+// work waits and for some time after.
 struct PlacedPlan {
   bool kept = false;
+  std::size_t idle_changes = 0;  // of leases, since placed work last waited
   Pools pools;
   PoolId all;
   std::vector<PoolId> roots;                                 // by cell kind
   std::map<std::pair<std::uint32_t, RackId>, PoolId> racks;  // by cell kind and rack
   LongWork long_work;
   std::vector<Reservation> reservations;  // handles are task numbers
+  // Tasks behind this one get no reservation; none: there were fewer.
+  std::optional<OrderKey> last;
 };
 
 // What packing knows of the work that comes.
@@ -110,13 +117,15 @@ struct PackingKnowledge {
 struct PlacedWork {
   bool in_use = false;            // cells are kept; from the first placed task on
   std::vector<ShapeWork> shapes;  // by number in the shape table
-  HeapPositions positions;        // of shapes among the open or the blocked
+  HeapPositions positions;        // of shapes among the open
   HeapPositions rank_positions;
   IndexedHeap<OrderKey> ranked;  // every shape that is open or blocked
   IndexedHeap<OrderKey> open;
-  std::map<BlockedClass, NeedIndex> blocked;
+  std::map<BlockedClass, WaitingShapes> blocked;
+  std::uint64_t passes = 0;
 
   std::vector<Cell> cells;
+  std::vector<std::uint32_t> cell_of;     // by GPU
   std::vector<CellKind> kinds;            // at most kMaxKinds
   std::vector<NodeView> empty_cells;      // each sort of cell once, as if nothing ran
   std::vector<std::uint32_t> first_cell;  // by node; the cells of a node stand together

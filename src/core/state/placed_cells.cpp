@@ -80,6 +80,8 @@ void add_cells(PlacedWork& placed, const State& state, NodeId id) {
           known != placed.kinds.end() && *known == kind
               ? known - placed.kinds.begin()
               : std::max<std::ptrdiff_t>(0, known - placed.kinds.begin() - 1));
+      for (std::size_t i = from; i < to; ++i)
+        placed.cell_of[gpus[i].value] = static_cast<std::uint32_t>(placed.cells.size() - 1);
       cell.gpus.assign(gpus.begin() + static_cast<std::ptrdiff_t>(from),
                        gpus.begin() + static_cast<std::ptrdiff_t>(to));
     }
@@ -152,6 +154,7 @@ void make_cells(State& state) {
   list_kinds(state);
   placed.cells.clear();
   placed.first_cell.clear();
+  placed.cell_of.assign(state.gpus.size(), 0);
   placed.freed.clear();
   placed.dirty.clear();
   placed.pack = PackIndex{};

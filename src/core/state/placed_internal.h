@@ -1,4 +1,5 @@
-// Between the files of placed work only: placed_ops, placed_cells, placed_plan, find_place.
+// Between the files of placed work only: placed_ops, placed_order, placed_cells,
+// placed_plan, placed_next, find_place.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,27 @@ namespace berth::core {
 void update_cells(State& state);
 // What is blocked is open again: nothing is known any more.
 void open_blocked(State& state);
-// It was tried and fits nowhere.
+// Brings key and bench of a shape up to date with its flows.
+void refresh_shape(State& state, std::uint32_t shape);
+// What a shape is called by in the order: the key of its best flow. REQUIRES one that competes.
+OrderKey exact_key(State& state, std::uint32_t shape);
+// It was tried and fits nowhere; or fits.
 void block(State& state, std::uint32_t shape);
+void open(State& state, std::uint32_t shape);
+// Whether it fits nowhere now, as far as is known without trying.
 bool is_known_blocked(const State& state, std::uint32_t shape);
 
 // Where the shape can start now, on GPUs of these kinds (none: of those it allows).
 Place find_place(State& state, const Shape& shape, KindMask only = 0);
 
-// Finds what starts next beside the reservations, and makes those. REQUIRES settled cells.
-void plan_next(State& state);
+// The reservations are gone; the plan too, once nobody has asked for it for a while.
+void forget_reservations(State& state);
+// Reserves the task's earliest start, if one can be foreseen.
+void reserve_start(State& state, const TaskRow& row, const Shape& shape);
+// Whether work on the place now delays no reservation and keeps within the caps.
+bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Place& place);
+
+// Finds what starts next (state.placed.next), and makes reservations. REQUIRES settled cells.
+void find_next(State& state);
 
 }  // namespace berth::core

@@ -13,25 +13,14 @@ namespace {
 
 constexpr std::size_t kWaysMax = 512;
 
-std::uint32_t cell_of(const State& state, GpuId gpu) {
-  const PlacedWork& placed = state.placed;
-  std::uint32_t cell = placed.first_cell[state.gpu(gpu).spec.node.value];
-  while (std::find(placed.cells[cell].gpus.begin(), placed.cells[cell].gpus.end(), gpu) ==
-         placed.cells[cell].gpus.end()) {
-    ++cell;
-  }
-  return cell;
-}
-
 // What these GPUs are in the pools of the plan.
 Parts parts_of(const State& state, const std::vector<GpuId>& gpus, Milli share, Duration run) {
   Parts parts;
   for (const GpuId gpu : gpus) {
-    const PoolId pool = state.placed.cells[cell_of(state, gpu)].pool;
-    const auto known = std::find_if(parts.begin(), parts.end(),
-                                    [&](const Part& part) { return part.pool == pool; });
-    if (known != parts.end()) {
-      known->amount += share.value;
+    const PoolId pool = state.placed.cells[state.placed.cell_of[gpu.value]].pool;
+    // The GPUs of one cell stand together; were they apart, two parts of a pool would do as well.
+    if (!parts.empty() && parts.back().pool == pool) {
+      parts.back().amount += share.value;
     } else {
       parts.push_back({pool, share.value});
     }
@@ -138,32 +127,21 @@ Duration planned_run(const State& state, const TaskRow& row, const std::vector<G
   return run.ns > 0 ? run + kChargeGrace : Duration::forever();
 }
 
-// Where the task can start now without delaying a reservation.
-Place place_beside(State& state, const TaskRow& row, const Shape& shape, Duration run,
-                   const std::vector<Parts>& ways) {
-  const Pools& pools = state.placed.plan.pools;
-  const auto fits = [&](const Parts& way) { return pools.fits(way, state.now, state.now, run); };
-  const auto fits_there = [&](const Place& place) {
-    const Duration there = planned_run(state, row, place.gpus);
-    const Parts parts = parts_of(state, place.gpus, Milli{shape.share}, there);
-    return pools.fits(parts, state.now, state.now, there);
-  };
-  if (!std::any_of(ways.begin(), ways.end(), fits)) return {};
-  if (is_known_blocked(state, row.shape)) return {};
-  Place place = find_place(state, shape);
-  if (!place) {
-    block(state, row.shape);
-    return {};
+bool has_caps(const State& state) { return state.policy.long_work != Duration::forever(); }
+
+PlacedPlan& plan_of(State& state) {
+  if (!state.placed.plan.kept) make_plan(state);
+  state.placed.plan.idle_changes = 0;
+  return state.placed.plan;
+}
+
+// Whether there is a plan to be told of a change.
+bool is_kept(State& state) {
+  PlacedPlan& plan = state.placed.plan;
+  if (plan.kept && state.placed.ranked.empty() && ++plan.idle_changes > state.leases.size()) {
+    plan = PlacedPlan{};
   }
-  if (state.placed.plan.reservations.empty()) return place;
-  if (fits_there(place)) return place;
-  for (std::size_t i = 0; i < state.placed.kinds.size() && state.placed.kinds.size() > 1; ++i) {
-    const KindId kind = state.placed.kinds[i].kind;
-    if (!allows(shape.kinds, kind)) continue;
-    place = find_place(state, shape, KindMask{1} << kind.value);
-    if (place && fits_there(place)) return place;
-  }
-  return {};
+  return plan.kept;
 }
 
 }  // namespace
@@ -173,13 +151,13 @@ Time planned_end(const Lease& lease) {
 }
 
 void plan_start(State& state, const Lease& lease) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (lease.gpus.empty() || !is_kept(state)) return;
   state.placed.stale = true;
   state.placed.plan.pools.start(parts_of(state, lease), planned_end(lease));
 }
 
 void plan_finish(State& state, const Lease& lease) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (lease.gpus.empty() || !is_kept(state)) return;
   state.placed.stale = true;
   state.placed.plan.pools.finish(parts_of(state, lease), planned_end(lease));
 }
@@ -190,7 +168,7 @@ void plan_finish(State& state, const Lease&, GpuId) {
 }
 
 void plan_move_end(State& state, const Lease& lease, Time before) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (lease.gpus.empty() || !is_kept(state)) return;
   const Time end = planned_end(lease);
   if (end == before) return;
   state.placed.stale = true;
@@ -216,44 +194,35 @@ const Reservation* delayed_by_batch(const State& state, QueueId id, GpuId gpu) {
   return first_delayed(plan.pools, plan.reservations, parts, state.now, run);
 }
 
-void plan_next(State& state) {
-  PlacedWork& placed = state.placed;
-  placed.freed.clear();
-  if (!placed.plan.kept) make_plan(state);
-  drop_reservations(placed.plan.pools, placed.plan.reservations);
-  std::int64_t visits = state.policy.backfill_visits;
-  PlacedOrder order(state);
-  while (visits > 0) {
-    const auto item = order.next();
-    if (!item) return;
-    --visits;
-    const TaskRow& row = state.tasks.row(item->slot);
-    const Shape shape = shape_of(state, row);
-    const Duration run = planned_run(state, row);
-    if (shape.gpus == 0) {
-      if (is_known_blocked(state, row.shape)) continue;
-      if (Place place = find_place(state, shape)) {
-        placed.stale = true;
-        placed.next = NextStart{item->slot, item->key, std::move(place)};
-        return;
-      }
-      block(state, row.shape);
-      continue;
-    }
-    const std::vector<Parts> ways = ways_of(state, shape, run);
-    if (Place place = place_beside(state, row, shape, run, ways)) {
-      placed.stale = true;
-      placed.next = NextStart{item->slot, item->key, std::move(place)};
-      return;
-    }
-    if (placed.plan.reservations.size() >= state.policy.reservations) continue;
-    const Pending pending{row.no.value, run, ways};
-    const bool scattered = std::any_of(ways.begin(), ways.end(), [&](const Parts& way) {
-      return placed.plan.pools.fits(way, state.now, state.now, run);
-    });
-    timeline::reserve_earliest(placed.plan.pools, state.now, pending, scattered,
-                               placed.plan.reservations, visits);
+void forget_reservations(State& state) {
+  PlacedPlan& plan = state.placed.plan;
+  if (plan.kept) {
+    drop_reservations(plan.pools, plan.reservations);
+  } else {
+    plan.reservations.clear();
   }
+  plan.last.reset();
+}
+
+void reserve_start(State& state, const TaskRow& row, const Shape& shape) {
+  PlacedPlan& plan = plan_of(state);
+  const Duration run = planned_run(state, row);
+  const std::vector<Parts> ways = ways_of(state, shape, run);
+  const bool scattered = std::any_of(ways.begin(), ways.end(), [&](const Parts& way) {
+    return plan.pools.fits(way, state.now, state.now, run);
+  });
+  std::int64_t visits = state.policy.backfill_visits;
+  timeline::reserve_earliest(plan.pools, state.now, {row.no.value, run, ways}, scattered,
+                             plan.reservations, visits);
+}
+
+bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Place& place) {
+  if (place.gpus.empty()) return true;
+  if (state.placed.plan.reservations.empty() && !has_caps(state)) return true;
+  const PlacedPlan& plan = plan_of(state);
+  const Duration run = planned_run(state, row, place.gpus);
+  const Parts parts = parts_of(state, place.gpus, Milli{shape.share}, run);
+  return plan.pools.fits(parts, state.now, state.now, run);
 }
 
 }  // namespace berth::core

@@ -30,7 +30,6 @@ void forget_flows(State& state) {
     tenant.heads_by_use = OrderedSet{};
     tenant.flows.clear();
     tenant.first_led = UINT32_MAX;
-    tenant.first_led_shape = UINT32_MAX;
   }
   for (Model& model : state.models) {
     model.backlog = 0;

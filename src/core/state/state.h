@@ -239,10 +239,9 @@ bool queue_allows(const Queue& queue, Milli use);
 Shape shape_of(const State& state, const TaskRow& row);
 // Puts a flow of placed work into the competition of its shape, or takes it out.
 void seat_placed(State& state, std::uint32_t flow, bool competes);
-// Brings leader, key and bench of a shape up to date.
-void refresh_shape(State& state, std::uint32_t shape);
-// The shapes whose best flow is the tenant's, after its V rose.
-void refresh_led_shapes(State& state, TenantId tenant);
+// A pending task of this shape came, went or stands elsewhere in the order; or anybody may.
+void note_order(State& state, std::uint32_t shape, const OrderKey& key);
+void note_order(State& state);
 // What the node or its GPUs have free may have changed.
 void note_node(State& state, NodeId node);
 // From now on cells are kept; before, placed work costs nothing.

@@ -1,0 +1,216 @@
+// What of the placed work starts next. See placed.h.
+//
+// One pass in order of service. The first few tasks that cannot start get a reservation each
+// (policy `reservations`), as far as their start can be foreseen. Behind them only those shapes
+// come up that fit somewhere: the open ones, and the blocked ones that fit where room has appeared.
+// The first task that delays no reservation is next. How many tasks of fitting shapes are looked at
+// is bounded (`backfill_visits`); a shape is searched a place for at most once in a pass.
+//
+// During a pass nothing moves between the indexes that are walked; what was learned of the shapes
+// is written down at its end.
+#include <algorithm>
+#include <vector>
+
+#include "core/state/placed_internal.h"
+#include "core/state/placed_order.h"
+#include "core/topology/gang_search.h"
+
+namespace berth::core {
+namespace {
+
+class Pass {
+ public:
+  explicit Pass(State& state) : state_(state), placed_(state.placed) { ++placed_.passes; }
+
+  void run() {
+    forget_reservations(state_);
+    std::int64_t visits = state_.policy.backfill_visits;
+    const bool all_seen = reserve_for_first(visits) || (!placed_.next && look_behind(visits));
+    finish(all_seen);
+  }
+
+ private:
+  // True: every task was looked at.
+  bool reserve_for_first(std::int64_t& visits);
+  bool look_behind(std::int64_t& visits);
+  void finish(bool all_seen);
+
+  void add_gangs(PlacedOrder& order);
+  void add_freed(PlacedOrder& order);
+  const Place* place_of(std::uint32_t shape);
+  bool starts(const PlacedOrder::Item& item);
+  void note_stale(const PlacedOrder& order);
+
+  State& state_;
+  PlacedWork& placed_;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> fitting_;  // shapes that were tried
+  std::vector<std::uint32_t> unfit_;
+  std::vector<std::uint32_t> stale_;
+};
+
+// Work without GPUs takes nothing that others could be promised.
+bool is_reserved_for(const Shape& shape) { return shape.gpus > 0; }
+
+// Where the shape could start if nobody else were planned for; null: nowhere.
+const Place* Pass::place_of(std::uint32_t number) {
+  ShapeWork& work = placed_.shapes[number];
+  if (work.tried != placed_.passes) {
+    work.tried = placed_.passes;
+    work.place = UINT32_MAX;
+    if (is_known_blocked(state_, number)) return nullptr;
+    Place place = find_place(state_, state_.shape_table.shape(number));
+    (place ? fitting_ : unfit_).push_back(number);
+    if (place) {
+      work.place = static_cast<std::uint32_t>(places_.size());
+      places_.push_back(std::move(place));
+    }
+  }
+  return work.place == UINT32_MAX ? nullptr : &places_[work.place];
+}
+
+// Whether the task can start now; then it is next.
+bool Pass::starts(const PlacedOrder::Item& item) {
+  const Place* first = place_of(item.shape);
+  if (first == nullptr) return false;
+  const TaskRow& row = state_.tasks.row(item.slot);
+  const Shape& shape = state_.shape_table.shape(item.shape);
+  if (fits_beside(state_, row, shape, *first)) {
+    placed_.next = NextStart{item.slot, item.key, *first};
+    return true;
+  }
+  for (std::size_t i = 0; i < placed_.kinds.size() && placed_.kinds.size() > 1; ++i) {
+    const KindId kind = placed_.kinds[i].kind;
+    if (!allows(shape.kinds, kind)) continue;
+    Place place = find_place(state_, shape, KindMask{1} << kind.value);
+    if (!place || !fits_beside(state_, row, shape, place)) continue;
+    placed_.next = NextStart{item.slot, item.key, std::move(place)};
+    return true;
+  }
+  return false;
+}
+
+bool Pass::reserve_for_first(std::int64_t& visits) {
+  constexpr OrderKey kNobody{INT64_MIN, 0, 0, 0};
+  if (state_.policy.reservations == 0) placed_.plan.last = kNobody;
+  PlacedOrder order(state_);
+  order.add_all();
+  std::size_t looked_at = 0;
+  while (looked_at < state_.policy.reservations && visits > 0) {
+    const auto item = order.next();
+    if (!item) {
+      note_stale(order);
+      placed_.plan.last.reset();
+      return true;
+    }
+    const Shape& shape = state_.shape_table.shape(item->shape);
+    if (item->slot == kNoSlot) {
+      if (is_reserved_for(shape) || place_of(item->shape) != nullptr) order.enter(item->shape);
+      continue;
+    }
+    --visits;
+    if (starts(*item)) break;
+    placed_.plan.last = item->key;
+    if (!is_reserved_for(shape)) continue;
+    reserve_start(state_, state_.tasks.row(item->slot), shape);
+    ++looked_at;
+  }
+  note_stale(order);
+  return false;
+}
+
+bool Pass::look_behind(std::int64_t& visits) {
+  PlacedOrder order(state_);
+  order.add_open();
+  add_gangs(order);
+  add_freed(order);
+  bool all_seen = false;
+  while (visits > 0) {
+    const auto item = order.next();
+    if (!item) {
+      all_seen = true;
+      break;
+    }
+    if (item->slot == kNoSlot) {
+      ShapeWork& work = placed_.shapes[item->shape];
+      if (work.entered == placed_.passes) continue;
+      work.entered = placed_.passes;
+      if (place_of(item->shape) != nullptr) order.enter(item->shape);
+      continue;
+    }
+    if (placed_.plan.last && item->key <= *placed_.plan.last) continue;
+    --visits;
+    if (starts(*item)) break;
+  }
+  note_stale(order);
+  return all_seen;
+}
+
+// Blocked gangs that fit now. A gang may use room on any cells, so all are asked, once for each
+// version of the cells; those larger than all that is free are not.
+void Pass::add_gangs(PlacedOrder& order) {
+  if (placed_.gangs_tried == placed_.version) return;
+  const std::uint32_t free = placed_.tree->free_gpus();
+  for (auto at = placed_.blocked.lower_bound({.is_gang = true}); at != placed_.blocked.end();
+       ++at) {
+    if (at->first.gpus > free) break;
+    at->second.visit([&](std::uint32_t number) {
+      ShapeWork& work = placed_.shapes[number];
+      if (work.tried_at == placed_.version) return;
+      const std::vector<Shape> asked = shapes_for_tree(state_, state_.shape_table.shape(number));
+      const bool fits_now = std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
+        return gang_fits(*placed_.tree, shape) != GangFits::no;
+      });
+      if (fits_now) {
+        order.add_shape(number);
+      } else {
+        work.tried_at = placed_.version;
+      }
+    });
+  }
+}
+
+// What a cell has for one GPU of the class: nothing to be had, or the most.
+std::optional<Need> room_for(const NodeView& view, const BlockedClass& klass) {
+  const Shape shape{.gpus = klass.gpus, .share = klass.share, .kinds = klass.kinds};
+  if (!fits(view, shape)) return std::nullopt;
+  Need room{view.cpu.value, view.memory.value, 0};
+  for (std::size_t i = 0; i < view.gpus; ++i) {
+    if (view.left[i] >= klass.share) room.vram = std::max<std::int64_t>(room.vram, view.vram[i]);
+  }
+  return room;
+}
+
+void Pass::add_freed(PlacedOrder& order) {
+  for (const std::uint32_t cell : placed_.freed) {
+    for (const auto& [klass, shapes] : placed_.blocked) {
+      if (klass.is_gang) break;
+      const auto room = room_for(placed_.cells[cell].view, klass);
+      if (room) order.add_blocked(shapes, *room);
+    }
+  }
+}
+
+void Pass::note_stale(const PlacedOrder& order) {
+  stale_.insert(stale_.end(), order.stale().begin(), order.stale().end());
+}
+
+void Pass::finish(bool all_seen) {
+  if (placed_.next) placed_.stale = true;
+  if (all_seen) {
+    placed_.freed.clear();
+    placed_.gangs_tried = placed_.version;
+  }
+  for (const std::uint32_t number : fitting_)
+    open(state_, number);
+  for (const std::uint32_t number : unfit_)
+    block(state_, number);
+  for (const std::uint32_t number : stale_)
+    refresh_shape(state_, number);
+}
+
+}  // namespace
+
+void find_next(State& state) { Pass(state).run(); }
+
+}  // namespace berth::core

@@ -1,0 +1,121 @@
+// See waiting_shapes.h.
+#include "core/state/waiting_shapes.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/assert.h"
+
+namespace berth::core {
+namespace {
+
+// The finaliser of splitmix64: a bijection, so no two shapes have equal priorities.
+std::uint64_t priority_of(std::uint32_t shape) {
+  std::uint64_t x = shape + 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+void WaitingShapes::insert(std::uint32_t shape, const Need& need, const OrderKey& key) {
+  Index at = spare_;
+  if (at == kNil) {
+    at = static_cast<Index>(nodes_.size());
+    nodes_.emplace_back();
+  } else {
+    spare_ = nodes_[at].left;
+  }
+  nodes_[at] = {.shape = shape, .need = need, .key = key, .least_key = key, .least = need};
+  root_ = inserted(root_, at);
+}
+
+void WaitingShapes::erase(std::uint32_t shape, const Need& need) {
+  root_ = erased(root_, shape, need);
+}
+
+bool WaitingShapes::comes_before(Index a, Index b) const {
+  return std::tie(nodes_[a].need, nodes_[a].shape) < std::tie(nodes_[b].need, nodes_[b].shape);
+}
+
+WaitingShapes::Index WaitingShapes::inserted(Index at, Index fresh) {
+  if (at == kNil) return fresh;
+  if (priority_of(nodes_[fresh].shape) > priority_of(nodes_[at].shape)) {
+    split(at, fresh, nodes_[fresh].left, nodes_[fresh].right);
+    refresh(fresh);
+    return fresh;
+  }
+  Node& node = nodes_[at];
+  if (comes_before(fresh, at)) {
+    node.left = inserted(node.left, fresh);
+  } else {
+    node.right = inserted(node.right, fresh);
+  }
+  refresh(at);
+  return at;
+}
+
+// Parts a subtree into what comes before `by` and what comes after.
+void WaitingShapes::split(Index at, Index by, Index& before, Index& after) {
+  if (at == kNil) {
+    before = after = kNil;
+    return;
+  }
+  if (comes_before(at, by)) {
+    before = at;
+    split(nodes_[at].right, by, nodes_[at].right, after);
+  } else {
+    after = at;
+    split(nodes_[at].left, by, before, nodes_[at].left);
+  }
+  refresh(at);
+}
+
+WaitingShapes::Index WaitingShapes::erased(Index at, std::uint32_t shape, const Need& need) {
+  ASSERT(at != kNil);
+  Node& node = nodes_[at];
+  if (node.shape == shape) {
+    const Index rest = merged(node.left, node.right);
+    node.left = spare_;
+    spare_ = at;
+    return rest;
+  }
+  if (std::tie(need, shape) < std::tie(node.need, node.shape)) {
+    node.left = erased(node.left, shape, need);
+  } else {
+    node.right = erased(node.right, shape, need);
+  }
+  refresh(at);
+  return at;
+}
+
+// Joins two subtrees; everything in `a` comes before everything in `b`.
+WaitingShapes::Index WaitingShapes::merged(Index a, Index b) {
+  if (a == kNil) return b;
+  if (b == kNil) return a;
+  if (priority_of(nodes_[a].shape) > priority_of(nodes_[b].shape)) {
+    nodes_[a].right = merged(nodes_[a].right, b);
+    refresh(a);
+    return a;
+  }
+  nodes_[b].left = merged(a, nodes_[b].left);
+  refresh(b);
+  return b;
+}
+
+void WaitingShapes::refresh(Index at) {
+  Node& node = nodes_[at];
+  node.least_key = node.key;
+  node.least = node.need;
+  for (const Index child : {node.left, node.right}) {
+    if (child == kNil) continue;
+    const Node& below = nodes_[child];
+    node.least_key = std::min(node.least_key, below.least_key);
+    node.least.cpu = std::min(node.least.cpu, below.least.cpu);
+    node.least.memory = std::min(node.least.memory, below.least.memory);
+    node.least.vram = std::min(node.least.vram, below.least.vram);
+  }
+}
+
+}  // namespace berth::core

@@ -55,6 +55,8 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
                integers(0, core::kFailuresMax));
   table.number("reservations", policy.reservations, integers(0, core::kReservationsMax));
   table.number("backfill_visits", policy.backfill_visits, integers(1, core::kReservationsMax));
+  table.boolean("preemption", policy.preemption);
+  table.number("protected_run", policy.protected_run, durations());
   std::optional<Duration> long_work;
   if (table.number("long_work", long_work, durations())) policy.long_work = *long_work;
   table.number("long_share", policy.long_share, thousandths(1, 1000));

@@ -46,7 +46,7 @@ struct TaskReady {
 // Back to waiting: held by request, poisoned, or retried at `eligible_at`.
 struct TaskDeferred {
   TaskNo task;
-  Reason reason;                     // task_held, poison_held, waits_for_time or gpu_lost
+  Reason reason;                     // task_held, poison_held, waits_for_time, gpu_lost or preempted
   Time eligible_at;                  // never: until released
   Failure failure = Failure::error;  // meaningful after a failure
   bool operator==(const TaskDeferred&) const = default;
@@ -132,6 +132,13 @@ struct ReleaseHold {
   TaskNo task;
   bool operator==(const ReleaseHold&) const = default;
 };
+// A task claims these GPUs: the work on them is stopped (StopTask, TaskDeferred follow), and nobody
+// else gets them until it has started there.
+struct Preempt {
+  TaskNo task;
+  std::vector<GpuId> gpus;  // by rank
+  bool operator==(const Preempt&) const = default;
+};
 // A cold queue was due by the order but waits; overdue from `due`.
 struct QueuePassedOver {
   QueueId queue;
@@ -143,7 +150,7 @@ struct QueuePassedOver {
 using Action =
     std::variant<Instant, TaskAccepted, TaskRefused, TaskReady, TaskDeferred, TaskFinished,
                  BatchStarted, StopTask, LeaseCharged, SliceLost, LeaseClosed, LoadModel,
-                 EvictModel, HoldGpu, ReleaseHold, QueuePassedOver>;
+                 EvictModel, HoldGpu, ReleaseHold, QueuePassedOver, Preempt>;
 
 using Actions = std::vector<Action>;
 

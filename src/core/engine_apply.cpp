@@ -44,6 +44,7 @@ void put_tenant(State& state, const PutTenant& put) {
     tenant.token_nano = had_bucket ? std::min(tenant.token_nano, full) : full;
   }
   refresh_tenant(state, put.tenant);
+  if (put.spec.guaranteed_gpus.value > 0) state.placed.ranks_differ = true;
 }
 
 void put_model(State& state, const PutModel& put) {
@@ -182,6 +183,7 @@ void flush(State& state, QueueId id) {
 
 void apply_quiet_timer(State& state, const DueTimer& timer) {
   state.placed.next.reset();
+  if (timer.kind == TimerKind::tier) state.placed.preemption_stale = true;
   state.timers.clear(timer.kind, timer.handle);
   switch (timer.kind) {
     case TimerKind::fill:
@@ -209,6 +211,9 @@ void apply_quiet_timer(State& state, const DueTimer& timer) {
       arm_usage_timer(state, TenantId{timer.handle});
       refresh_tenant(state, TenantId{timer.handle});
       break;
+    case TimerKind::preemption:
+      state.placed.preemption_stale = true;
+      break;
     case TimerKind::keep_alive:
       arm_keep_alive(state, GpuId{timer.handle});
       break;
@@ -229,6 +234,7 @@ void apply_time(State& state, Time now) {
 
 void apply_event(State& state, const Event& event) {
   state.placed.next.reset();
+  state.placed.preemption_stale = true;
   std::visit(Overloaded{
                  [&](const SetPolicy& e) { set_policy(state, e.spec); },
                  [&](const PutTenant& e) { put_tenant(state, e); },
@@ -305,6 +311,7 @@ void apply_event(State& state, const Event& event) {
 
 void apply_action(State& state, const Action& action) {
   state.placed.next.reset();
+  state.placed.preemption_stale = true;
   std::visit(Overloaded{
                  [&](const Instant& a) { apply_time(state, a.at); },
                  [&](const TaskAccepted& a) {
@@ -348,6 +355,7 @@ void apply_action(State& state, const Action& action) {
                    wake_declined(state);
                  },
                  [&](const QueuePassedOver& a) { decline_load(state, a); },
+                 [&](const Preempt& a) { claim_gpus(state, a.task, a.gpus); },
              },
              action);
 }

@@ -253,8 +253,15 @@ bool comes_before(const State& state, GpuId id, TaskNo task) {
   return false;
 }
 
+// A claim stands while the task could start.
+bool claim_stands(const State& state, TaskNo task) {
+  const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+  return row.state == TaskState::pending && state.flows.flow(row.flow).competes;
+}
+
 bool release_stale_keep(const State& state, Actions& out) {
   for (const auto& [task, gpus] : state.kept) {
+    if (state.claims.contains(task) && claim_stands(state, task)) continue;
     const bool is_next = state.placed.next && state.tasks.row(state.placed.next->slot).no == task;
     const bool is_due = is_next || has_reservation(state, task);
     if (is_due && !comes_before(state, gpus.front(), task)) continue;

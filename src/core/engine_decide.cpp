@@ -8,6 +8,7 @@
 #include "core/completion/completion.h"
 #include "core/dispatch/dispatch.h"
 #include "core/engine_internal.h"
+#include "core/preemption/preemption.h"
 #include "core/residency/residency.h"
 
 namespace berth::core {
@@ -137,7 +138,8 @@ void Decider::end_lease(const LeaseEnded& ended) {
     const LeaseTask& task = state_.leases[slot].tasks[i];
     if (task.live) emit(TaskFinished{task.task, TaskState::completed, {}});
   }
-  const Duration ran = has_lost_slices(state_.leases[slot])
+  const bool is_refunded = state_.leases[slot].preempted || has_lost_slices(state_.leases[slot]);
+  const Duration ran = is_refunded
                            ? Duration{0}
                            : std::max(state_.now - state_.leases[slot].started, Duration{1});
   emit(LeaseClosed{ended.lease, ran});
@@ -216,6 +218,25 @@ void Decider::cancel_groups() {
   }
 }
 
+// Work is stopped for other work at whole seconds only: what a plan costs is then bounded however
+// many events come, and any two engines ask at the same instants.
+bool Decider::preempt() {
+  if (!wants_preemption(state_)) return false;
+  const bool is_time = state_.now.ns % kPreemptionStep.ns == 0;
+  Time again = state_.now;
+  if (is_time) {
+    settle_reservations(state_);
+    const PreemptionAnswer answer = plan_preemption(state_);
+    if (answer.plan) {
+      carry_out(state_, *answer.plan, scratch_);
+      return true;
+    }
+    again = answer.again;
+  }
+  note_preemption(state_, again);
+  return false;
+}
+
 bool Decider::settle() {
   cancel_groups();
   if (!state_.cancelling.empty()) return false;  // nothing starts that is about to be cancelled
@@ -223,7 +244,7 @@ bool Decider::settle() {
   for (std::uint32_t starts = 0; starts < state_.policy.starts_per_step; ++starts) {
     scratch_.clear();
     settle_placed(state_);
-    if (!next_decision(state_, scratch_)) return state_.ripe.empty();
+    if (!next_decision(state_, scratch_) && !preempt()) return state_.ripe.empty();
     for (Action& action : scratch_)
       emit(std::move(action));
   }

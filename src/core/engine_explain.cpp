@@ -177,6 +177,7 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
 }  // namespace
 
 std::optional<Explanation> Engine::explain(TaskNo task) const {
+  settle_reservations(*state_);  // an index only
   const State& state = *state_;
   const std::uint32_t slot = state.tasks.slot_of(task);
   if (slot == kNoSlot) return std::nullopt;

@@ -52,6 +52,7 @@ class Decider {
   void lose_node(NodeId node);
   void cancel_groups();
   void decide_ripe();
+  bool preempt();
 
   State& state_;
   Actions& out_;

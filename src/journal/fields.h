@@ -137,7 +137,7 @@ BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch
 BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, age_step, patience,
              tier_patience, max_holds, starts_per_step, max_live_tasks, live_reserve, aging_factor,
              usage_window, poison_after, max_infrastructure_losses, reservations, backfill_visits,
-             long_work, long_share);
+             preemption, protected_run, long_work, long_share);
 BERTH_FIELDS(core::RetryRule, max_attempts, on, backoff);
 BERTH_FIELDS(core::Dependency, kind, id);
 BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, groups, within, required, profile,
@@ -199,6 +199,7 @@ BERTH_MESSAGE(139, core::EvictModel, gpu, model, load);
 BERTH_MESSAGE(140, core::HoldGpu, gpu, queue, task);
 BERTH_MESSAGE(141, core::ReleaseHold, gpu, queue, task);
 BERTH_MESSAGE(142, core::QueuePassedOver, queue, due, reason);
+BERTH_MESSAGE(147, core::Preempt, task, gpus);
 BERTH_MESSAGE(143, core::SliceLost, lease, gpu);
 
 }  // namespace berth::journal

@@ -46,7 +46,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Node& node) {
-  const auto& [spec, up, gpus, cpu_used, memory_used, leases, dirty] = node;
+  const auto& [spec, up, gpus, cpu_used, memory_used, cpu_claimed, memory_claimed, leases,
+               dirty] = node;
   // Derived: all but spec and up.
   return up;
 }
@@ -64,7 +65,7 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Lease& lease, const core::LeaseTask& lease_task) {
   const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks, live, running,
-               started, expected, charged, rate, load_us, parts] = lease;
+               preempted, started, expected, charged, rate, load_us, parts] = lease;
   // Derived: live.
   const auto& [task, slot, tenant, is_live, part, charged_us, use] = lease_task;
   // Derived: slot.
@@ -93,9 +94,9 @@ namespace {
                next_turn, last_served, submitted_first, submitted, usable, accepting, holdable,
                free_fit, reclaim_fit, competing, competing_positions, flow_positions,
                oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, placed,
-               overdue, declined, holding, kept, timers, share_scratch, flow_scratch, continue_at] =
+               overdue, declined, holding, kept, claims, timers, share_scratch, flow_scratch, continue_at] =
       state;
-  // Derived: rule, shape_table, flows, free_leases, lease_index, running, groups, and the indexes
+  // Derived: rule, shape_table, claims (from the GPUs), flows, free_leases, lease_index, running, groups, and the indexes
   // from usable on, of the timers all but keep_alive. Empty between steps: early_waiters,
   // submitted, the scratch.
   return tenants.empty();

@@ -127,10 +127,11 @@ struct GpuRecord {
   std::vector<ResidenceRecord> residences;  // by model, ascending
   std::vector<LoadPauseRecord> pauses;      // by model, ascending
   TaskNo kept_for;
+  std::uint16_t claimed_as = 0;    // the rank that it has in a claim, from 1 on; 0: in none
   std::optional<Time> keep_alive;  // when they are looked at next; follows their history
 };
 BERTH_FIELDS(GpuRecord, spec, up, draining, adopts, reported, residences, pauses, kept_for,
-             keep_alive);
+             claimed_as, keep_alive);
 
 struct NodeRecord {
   core::NodeSpec spec;
@@ -267,6 +268,7 @@ struct LeaseRecord {
   Mib memory;
   std::vector<LeaseTaskRecord> tasks;
   bool running = false;
+  bool preempted = false;
   Time started;
   Duration expected;
   Duration charged;
@@ -275,7 +277,7 @@ struct LeaseRecord {
   std::int64_t parts = 0;
 };
 BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks,
-             running, started, expected, charged, rate, load_us, parts);
+             running, preempted, started, expected, charged, rate, load_us, parts);
 
 // A waiting task about which something is still to be decided.
 struct RipeRecord {

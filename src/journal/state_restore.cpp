@@ -231,6 +231,11 @@ void Restorer::take(GpuRecord& record) {
     state_->kept[gpu.kept_for].push_back(
         GpuId{static_cast<std::uint32_t>(state_->gpus.size() - 1)});
   }
+  require(record.claimed_as == 0 || gpu.kept_for, "claims of GPUs that are kept");
+  if (record.claimed_as > 0) {
+    claims_[gpu.kept_for][record.claimed_as] =
+        GpuId{static_cast<std::uint32_t>(state_->gpus.size() - 1)};
+  }
   gpu.usable = Mib{gpu.spec.vram.value * state_->policy.vram_usable.value / 1000};
   for (const ResidenceRecord& residence : record.residences) {
     require(state_->has(residence.model), "a model that exists");

@@ -255,6 +255,7 @@ bool Restorer::read_leases() {
   if (!read_list<LeaseRecord>(StateSection::leases, "leases")) return false;
   begin(StateSection::leases, "leases");
   require(in_leases_ == 0, "every started task in a lease");
+  if (in_.ok()) take_claims();
   return in_.ok() || end();
 }
 
@@ -292,6 +293,7 @@ void Restorer::take(const LeaseRecord& record) {
   lease.cpu = record.cpu;
   lease.memory = record.memory;
   lease.running = record.running;
+  lease.preempted = record.preempted;
   lease.started = record.started;
   lease.expected = record.expected;
   lease.charged = record.charged;
@@ -340,6 +342,24 @@ void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
   }
   state.tenant(record.tenant).in_use += record.use;
   lease.tasks.push_back(task);
+}
+
+void Restorer::take_claims() {
+  for (const auto& [task, ranks] : claims_) {
+    const std::uint32_t slot = state_->tasks.slot_of(task);
+    const bool is_placed = slot != core::kNoSlot && state_->tasks.row(slot).shape != core::kNoSlot;
+    require(is_placed, "claims of placed tasks that live");
+    if (!in_.ok()) return;
+    const std::size_t count = ranks.size();
+    const bool has_all = count == state_->tasks.row(slot).gpus && ranks.rbegin()->first == count &&
+                         count == state_->kept.at(task).size();
+    require(has_all, "claims of all GPUs that are kept for the task, one of each rank");
+    if (!in_.ok()) return;
+    std::vector<GpuId> gpus;
+    for (const auto& [rank, gpu] : ranks)
+      gpus.push_back(gpu);
+    enter_claim(*state_, task, gpus);
+  }
 }
 
 void Restorer::take_nodes(const core::Lease& lease, std::uint32_t lease_slot) {

@@ -62,6 +62,8 @@ class Restorer {
   void take(const LeaseRecord& record);
   void take_lease_task(core::Lease& lease, std::uint32_t lease_slot, const LeaseTaskRecord& record);
   void take_nodes(const core::Lease& lease, std::uint32_t lease_slot);
+  // Who has claimed which GPUs; once tasks and leases are there.
+  void take_claims();
   void take_slice(const core::Lease& lease, std::uint32_t lease_slot, GpuId gpu);
 
   // Reading. A section is begun, its records are taken, it is ended; the first failure stays.
@@ -103,6 +105,7 @@ class Restorer {
 
   EngineRecord engine_;
   std::vector<std::optional<Time>> keep_alives_;  // by GPU
+  std::map<TaskNo, std::map<std::uint16_t, GpuId>> claims_;  // by rank, from 1 on
   std::map<GroupId, TaskNo> oldest_of_group_;
   std::uint64_t ended_ = 0;      // numbers remembered
   std::uint64_t in_leases_ = 0;  // tasks that start or run

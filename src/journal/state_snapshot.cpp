@@ -105,6 +105,13 @@ PackingRecord packing_record(const core::PackingKnowledge& known) {
   return record;
 }
 
+std::uint16_t rank_in_claim(const State& state, GpuId gpu) {
+  const auto claim = state.claims.find(state.gpu(gpu).kept_for);
+  if (claim == state.claims.end()) return 0;
+  const auto at = std::find(claim->second.begin(), claim->second.end(), gpu);
+  return static_cast<std::uint16_t>(at - claim->second.begin() + 1);
+}
+
 GpuRecord gpu_record(const State& state, std::uint32_t id) {
   const core::Gpu& gpu = state.gpus[id];
   GpuRecord record{.spec = gpu.spec,
@@ -115,6 +122,7 @@ GpuRecord gpu_record(const State& state, std::uint32_t id) {
                    .residences = {},
                    .pauses = {},
                    .kept_for = gpu.kept_for,
+                   .claimed_as = rank_in_claim(state, GpuId{id}),
                    .keep_alive = {}};
   for (const core::Residence& residence : gpu.residences) {
     record.residences.push_back({.model = residence.model,
@@ -277,6 +285,7 @@ LeaseRecord lease_record(const core::Lease& lease) {
                      .memory = lease.memory,
                      .tasks = {},
                      .running = lease.running,
+                     .preempted = lease.preempted,
                      .started = lease.started,
                      .expected = lease.expected,
                      .charged = lease.charged,

@@ -29,7 +29,8 @@ constexpr std::array kActionNames = {
     "instant",       "task_accepted", "task_refused",  "task_ready",
     "task_deferred", "task_finished", "batch_started", "stop_task",
     "lease_charged", "slice_lost",    "lease_closed",  "load_model",
-    "evict_model",   "hold_gpu",      "release_hold",  "queue_passed_over"};
+    "evict_model",   "hold_gpu",      "release_hold",  "queue_passed_over",
+    "preempt"};
 static_assert(kActionNames.size() == std::variant_size_v<core::Action>);
 
 constexpr std::array kFailureNames = {"error", "out_of_memory", "timeout", "crash",
@@ -329,6 +330,13 @@ void EventLog::on_action(Time at, const core::Action& action) {
                    write_gpu(a.gpu);
                    write_queue(a.queue);
                    if (a.task) json_.member("task", a.task.value);
+                 },
+                 [&](const core::Preempt& a) {
+                   json_.member("task", a.task.value);
+                   json_.key("gpus").begin_array();
+                   for (const GpuId gpu : a.gpus)
+                     json_.value(scenario_.gpus.names[gpu.value]);
+                   json_.end_array();
                  },
                  [&](const core::QueuePassedOver& a) {
                    write_queue(a.queue);

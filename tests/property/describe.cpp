@@ -50,6 +50,7 @@ struct Teller {
         << " live=" << p.max_live_tasks << " window=" << p.usage_window
         << " poison=" << p.poison_after << " losses=" << p.max_infrastructure_losses
         << " reservations=" << p.reservations << " visits=" << p.backfill_visits
+        << " preemption=" << p.preemption << " protected=" << p.protected_run
         << " long_work=" << p.long_work << " long_share=" << p.long_share.value;
   }
   void operator()(const core::PutTenant& e) const {
@@ -189,6 +190,11 @@ struct Teller {
   }
   void operator()(const core::ReleaseHold& a) const {
     out << "ReleaseHold gpu=" << a.gpu << " queue=" << a.queue << " task=" << a.task;
+  }
+  void operator()(const core::Preempt& a) const {
+    out << "Preempt " << a.task << " gpus";
+    for (const GpuId gpu : a.gpus)
+      out << " " << gpu;
   }
   void operator()(const core::QueuePassedOver& a) const {
     out << "QueuePassedOver " << a.queue << " due " << a.due.ns << " " << a.reason;

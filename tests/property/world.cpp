@@ -178,6 +178,8 @@ core::PolicySpec World::policy(Digits digits) const {
     spec.long_work = seconds(5);
     spec.long_share = Milli{500};
   }
+  spec.protected_run = digits.pick<Duration>({Duration{0}, seconds(60), seconds(2)});
+  spec.preemption = !digits.one_in(5);
   if (options_.one_start_per_step) spec.starts_per_step = 1;
   return spec;
 }

@@ -218,6 +218,12 @@ void Log::add(Time at, const Action& action) {
             add_line(at, "free " + gpu(a.gpu) + ", held for " +
                              (a.task ? "task " + task(a.task) : "queue " + queue(a.queue)));
           },
+          [&](const Preempt& a) {
+            std::string line = "preempt for task " + task(a.task) + " on";
+            for (const GpuId id : a.gpus)
+              line += " " + gpu(id);
+            add_line(at, line);
+          },
           [&](const QueuePassedOver& a) {
             add_line(at, "pass over queue " + queue(a.queue) + " until " + text_of(a.due) + ": " +
                              reason(a.reason, TaskNo::none()));

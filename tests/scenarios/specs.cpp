@@ -100,6 +100,8 @@ void read_fields(Words& w, core::PolicySpec& spec) {
   set_if(spec.max_infrastructure_losses, w.integer("max_losses"));
   set_if(spec.reservations, w.integer("reservations"));
   set_if(spec.backfill_visits, w.integer("backfill_visits"));
+  if (w.flag("no_preemption")) spec.preemption = false;
+  set_if(spec.protected_run, w.duration("protected_run"));
   set_if(spec.long_work, w.duration("long_work"));
   set_if(spec.long_share, w.ratio("long_share"));
 }

@@ -33,7 +33,7 @@ PROTO_PREFIX = "berth/v1/"
 
 # A stage never includes another stage; the engine alone sees them all.
 CORE_STAGES = {"admission", "queue", "policy", "placement", "residency", "dispatch", "completion",
-               "explain"}
+               "preemption", "explain"}
 
 # Pure structures under the state: node states and their scores, MIG tables, time profiles, the tree.
 CORE_STRUCTURES = {"packing", "mig", "timeline", "topology"}

@@ -131,6 +131,7 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     refresh_queue(state, row.queue);
   } else if (row.state != TaskState::waiting) {
     leave_lease(state, row);
+    if (deferred.reason.code == ReasonCode::preempted) state.leases[row.lease].preempted = true;
     row.lease = kNoSlot;
     ++state.tenant(row.tenant).queued;
   }
@@ -140,9 +141,10 @@ void defer_task(State& state, const TaskDeferred& deferred) {
   }
   row.eligible = deferred.eligible_at;
   switch (deferred.reason.code) {
+    case ReasonCode::preempted:
     case ReasonCode::gpu_lost:
       // Back to its old place at once; the attempt did not count.
-      ++row.losses;
+      if (deferred.reason.code == ReasonCode::gpu_lost) ++row.losses;
       --row.attempts;
       row.state = TaskState::pending;
       enter_flow(state, slot);

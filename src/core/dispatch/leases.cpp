@@ -167,6 +167,7 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.cpu = batch.cpu;
   lease.memory = batch.memory;
   lease.running = false;
+  lease.preempted = false;
   lease.started = state.now;
   lease.expected = batch.expected;
   lease.charged = first_quantum(batch.expected);

@@ -57,6 +57,7 @@ const char* flaw_in(const PolicySpec& spec) {
   if (!is_within(spec.reservations, 0, kReservationsMax)) return "reservations in range";
   if (!is_within(spec.backfill_visits, 1, kReservationsMax)) return "backfill_visits in range";
   if (!is_time_or_forever(spec.long_work)) return "a long_work in range";
+  if (spec.protected_run.ns < 0) return "a protected_run of at least 0";
   if (!is_within(spec.long_share.value, 1, 1000)) return "a long_share in range";
   return nullptr;
 }

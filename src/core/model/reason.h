@@ -73,6 +73,7 @@ namespace berth::core {
   X(cpu_short, false, "milli-CPUs", "", "no node with enough free GPUs has enough free CPUs")     \
   X(memory_short, false, "MiB", "", "no node with enough free GPUs has enough free memory")       \
   X(node_short, false, "", "", "no node has enough of everything at once")                        \
+  X(preempting, false, "GPUs", "task", "its GPUs are its own; the work on them is being stopped") \
   X(model_loading, false, "", "gpu", "the model is being loaded")                                 \
   X(model_busy, false, "MiB", "gpu", "every GPU that holds the model is in use")                  \
   X(model_not_loaded, false, "MiB", "gpu", "no GPU has room to load the model")                   \
@@ -87,7 +88,8 @@ namespace berth::core {
   X(attempts_spent, true, "attempts", "task", "failed and has no attempt left")                   \
   X(not_retried, true, "", "task", "failed in a way its retry rule does not cover")               \
   X(infrastructure_lost, true, "losses", "gpu", "lost its GPU too often")                         \
-  X(gpu_lost, false, "", "gpu", "the GPU was lost")
+  X(gpu_lost, false, "", "gpu", "the GPU was lost")                                               \
+  X(preempted, false, "", "task", "stopped for work of a higher rank; it starts again")
 
 enum class ReasonCode : std::uint8_t {
 #define X(name, never, unit, subject, sentence) name,

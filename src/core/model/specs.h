@@ -96,6 +96,9 @@ struct PolicySpec {
   // Placed work that must wait: how many of the first get a reservation. 0: none, 1: EASY backfill.
   std::uint32_t reservations = 4;
   std::uint32_t backfill_visits = 256;  // tasks that one plan looks at
+  // Placed work of a lower rank is stopped for work of a higher one, once it has run this long.
+  bool preemption = true;
+  Duration protected_run = seconds(60);
   // Work longer than long_work may together hold at most long_share of the GPUs of a kind.
   Duration long_work = Duration::forever();
   Milli long_share{1000};

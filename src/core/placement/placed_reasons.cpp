@@ -157,6 +157,13 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);
   const Shape shape = shape_of(state, row);
   PlacedReason out;
+  if (const auto claim = state.claims.find(row.no); claim != state.claims.end()) {
+    const auto free = std::count_if(claim->second.begin(), claim->second.end(), [&](GpuId gpu) {
+      return state.gpu(gpu).leases.empty();
+    });
+    out.reason = {ReasonCode::preempting, shape.gpus, free, row.no.value, Time::never()};
+    return out;
+  }
   if (state.placed.cells_stale) return out;
   out.reason = lack_of(state, shape);
   const Reservation* own = reservation_of(state, row.no);

@@ -142,6 +142,31 @@ void check_keeps(const State& state, Findings& findings) {
   }
   findings.must(state.kept == kept, "GPUs are kept for ", state.kept.size(), " tasks, derived ",
                 kept.size(), ", or others");
+  for (const auto& [task, gpus] : state.claims) {
+    std::vector<GpuId> sorted = gpus;
+    std::sort(sorted.begin(), sorted.end());
+    findings.must(sorted == kept[task], "task ", task, " has claimed ", gpus.size(),
+                  " GPUs, kept for it are ", kept[task].size(), ", or others");
+  }
+}
+
+// CPUs and memory that claims have on each node.
+void check_claims(const State& state, Findings& findings) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> claimed(state.nodes.size());
+  for (const auto& [task, gpus] : state.claims) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    if (slot == kNoSlot) continue;
+    const Shape shape = shape_of(state, state.tasks.row(slot));
+    for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
+      claimed[part.node.value].first += node_part(shape.cpu.value, part.gpus, shape.gpus);
+      claimed[part.node.value].second += node_part(shape.memory.value, part.gpus, shape.gpus);
+    }
+  }
+  for (std::uint32_t i = 0; i < state.nodes.size(); ++i) {
+    findings.same(state.nodes[i].cpu_claimed.value, claimed[i].first, "CPUs claimed on node ", i);
+    findings.same(state.nodes[i].memory_claimed.value, claimed[i].second,
+                  "memory claimed on node ", i);
+  }
 }
 
 void check_nodes(const State& state, Findings& findings) {
@@ -217,6 +242,7 @@ void check_gpus(const State& state, Findings& findings) {
   }
   check_nodes(state, findings);
   check_keeps(state, findings);
+  check_claims(state, findings);
   findings.same(state.accepting.size(), accepting, "GPUs that accept work");
   findings.same(state.holdable.size(), holdable, "GPUs that may be held");
   findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");

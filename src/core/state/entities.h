@@ -201,6 +201,8 @@ struct Node {
   std::vector<GpuId> gpus;  // ascending
   Milli cpu_used;
   Mib memory_used;
+  Milli cpu_claimed;  // by tasks that wait for their GPUs here
+  Mib memory_claimed;
   std::vector<std::uint32_t> leases;  // slots of those that run here without a GPU
   bool dirty = false;                 // its cells are to be looked at again
 };
@@ -230,6 +232,7 @@ struct Lease {
   std::vector<LeaseTask> tasks;
   std::uint32_t live = 0;
   bool running = false;
+  bool preempted = false;  // its tasks have gone back; it ends when its agent says so
   Time started{0};
   Duration expected{0};
   Duration charged{0};       // run time paid for so far

@@ -280,6 +280,7 @@ void keep_gpu(State& state, GpuId id, TaskNo task) {
 void release_keep(State& state, GpuId id) {
   const TaskNo task = state.gpu(id).kept_for;
   ASSERT(task);
+  drop_claim(state, task);  // of all its GPUs or none
   state.gpu(id).kept_for = TaskNo::none();
   if (state.gpu(id).up) {
     note_standing(state, id);

@@ -32,6 +32,7 @@
 #include "core/packing/mix.h"
 #include "core/packing/node_view.h"
 #include "core/packing/pack_index.h"
+#include "core/state/free_times.h"
 #include "core/state/order_key.h"
 #include "core/state/waiting_shapes.h"
 #include "core/timeline/plan.h"
@@ -90,6 +91,13 @@ struct NextStart {
   Place place;
 };
 
+// When the nodes or racks of one kind have so much free.
+struct DomainTimes {
+  Level level = Level::node;
+  std::uint32_t kind = 0;
+  FreeTimes times;
+};
+
 // What runs and what is reserved, over time. Made when the first reservation is, kept while placed
 // work waits and for some time after.
 struct PlacedPlan {
@@ -99,6 +107,8 @@ struct PlacedPlan {
   PoolId all;
   std::vector<PoolId> roots;                                 // by cell kind
   std::map<std::pair<std::uint32_t, RackId>, PoolId> racks;  // by cell kind and rack
+  std::vector<std::uint32_t> kind_of;  // by pool of a cell
+  std::vector<DomainTimes> times;      // those that were asked for; at most kDomainTimesMax
   LongWork long_work;
   std::vector<Reservation> reservations;  // handles are task numbers
   // Tasks behind this one get no reservation; none: there were fewer.
@@ -142,6 +152,10 @@ struct PlacedWork {
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
+  std::vector<TaskNo> first_waiting;  // the first tasks in order that could not start
+  bool ranks_differ = false;  // guarantees or several tiers: something may be preempted
+  // Something has changed that a plan of preemption would see.
+  bool preemption_stale = true;
   std::optional<NextStart> next;  // what starts next, until anything changes
 };
 

@@ -23,12 +23,12 @@ NodeView view_of(const State& state, const Cell& cell) {
     }
   }
   if (!node.up) return view;
-  view.cpu = std::max(node.spec.cpu - node.cpu_used, Milli{0});
-  view.memory = std::max(node.spec.memory - node.memory_used, Mib{0});
+  view.cpu = std::max(node.spec.cpu - node.cpu_used - node.cpu_claimed, Milli{0});
+  view.memory = std::max(node.spec.memory - node.memory_used - node.memory_claimed, Mib{0});
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
     const Gpu& gpu = state.gpu(cell.gpus[i]);
     const Mib vram = reclaimable_vram(gpu);
-    const bool accepts = gpu.up && !gpu.draining && !gpu.held_for;
+    const bool accepts = gpu.up && !gpu.draining && !gpu.held_for && !is_claimed(state, gpu);
     if (!accepts || free_vram(gpu).value < 0) continue;
     const Milli room =
         gpu.leases.empty() ? kWholeGpu : state.policy.gpu_load_threshold - load_of(gpu);

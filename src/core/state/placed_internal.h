@@ -32,6 +32,8 @@ void reserve_start(State& state, const TaskRow& row, const Shape& shape);
 // Whether work on the place now delays no reservation and keeps within the caps.
 bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Place& place);
 
+// Whether any shape may fit that is not known to fit nowhere.
+bool something_may_fit(State& state);
 // Finds what starts next (state.placed.next), and makes reservations. REQUIRES settled cells.
 void find_next(State& state);
 

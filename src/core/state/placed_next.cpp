@@ -18,11 +18,47 @@
 namespace berth::core {
 namespace {
 
+// Blocked gangs that fit now are open. A gang may use room on any cells, so all are asked, once for
+// each version of the cells; those larger than all that is free are not.
+void wake_gangs(State& state) {
+  PlacedWork& placed = state.placed;
+  if (placed.gangs_tried == placed.version) return;
+  placed.gangs_tried = placed.version;
+  const std::uint32_t free = placed.tree->free_gpus();
+  std::vector<std::uint32_t> fitting;
+  for (auto at = placed.blocked.lower_bound({.is_gang = true}); at != placed.blocked.end(); ++at) {
+    if (at->first.gpus > free) break;
+    at->second.visit([&](std::uint32_t number) {
+      if (placed.shapes[number].tried_at == placed.version) return;
+      const std::vector<Shape> asked = shapes_for_tree(state, state.shape_table.shape(number));
+      const bool fits_now = std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
+        return gang_fits(*placed.tree, shape) != GangFits::no;
+      });
+      if (fits_now) fitting.push_back(number);
+    });
+  }
+  for (const std::uint32_t number : fitting)
+    open(state, number);
+}
+
+// What a cell has for one GPU of the class: nothing to be had, or the most.
+std::optional<Need> room_for(const NodeView& view, const BlockedClass& klass) {
+  const Shape shape{.gpus = klass.gpus, .share = klass.share, .kinds = klass.kinds};
+  if (!fits(view, shape)) return std::nullopt;
+  Need room{view.cpu.value, view.memory.value, 0};
+  for (std::size_t i = 0; i < view.gpus; ++i) {
+    if (view.left[i] >= klass.share) room.vram = std::max<std::int64_t>(room.vram, view.vram[i]);
+  }
+  return room;
+}
+
 class Pass {
  public:
   explicit Pass(State& state) : state_(state), placed_(state.placed) { ++placed_.passes; }
 
   void run() {
+    if (start_claimed()) return;
+    wake_gangs(state_);
     forget_reservations(state_);
     std::int64_t visits = state_.policy.backfill_visits;
     const bool all_seen = reserve_for_first(visits) || (!placed_.next && look_behind(visits));
@@ -30,12 +66,13 @@ class Pass {
   }
 
  private:
+  // A task whose claim has become free is next, whatever else waits.
+  bool start_claimed();
   // True: every task was looked at.
   bool reserve_for_first(std::int64_t& visits);
   bool look_behind(std::int64_t& visits);
   void finish(bool all_seen);
 
-  void add_gangs(PlacedOrder& order);
   void add_freed(PlacedOrder& order);
   const Place* place_of(std::uint32_t shape);
   bool starts(const PlacedOrder::Item& item);
@@ -90,13 +127,29 @@ bool Pass::starts(const PlacedOrder::Item& item) {
   return false;
 }
 
+bool Pass::start_claimed() {
+  for (const auto& [task, gpus] : state_.claims) {
+    const std::uint32_t slot = state_.tasks.slot_of(task);
+    const TaskRow& row = state_.tasks.row(slot);
+    const bool may_start = row.state == TaskState::pending && state_.flows.flow(row.flow).competes;
+    if (!may_start || !is_claim_free(state_, gpus)) continue;
+    placed_.next = NextStart{slot, placed_key_of(state_, slot), {NodeId::none(), gpus}};
+    placed_.stale = true;
+    return true;
+  }
+  return false;
+}
+
 bool Pass::reserve_for_first(std::int64_t& visits) {
   constexpr OrderKey kNobody{INT64_MIN, 0, 0, 0};
-  if (state_.policy.reservations == 0) placed_.plan.last = kNobody;
+  const bool may_preempt = state_.policy.preemption && placed_.ranks_differ;
+  const std::size_t depth = std::max<std::size_t>(state_.policy.reservations, may_preempt ? 1 : 0);
+  placed_.first_waiting.clear();
+  if (depth == 0) placed_.plan.last = kNobody;
   PlacedOrder order(state_);
   order.add_all();
   std::size_t looked_at = 0;
-  while (looked_at < state_.policy.reservations && visits > 0) {
+  while (looked_at < depth && visits > 0) {
     const auto item = order.next();
     if (!item) {
       note_stale(order);
@@ -111,8 +164,10 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
     --visits;
     if (starts(*item)) break;
     placed_.plan.last = item->key;
-    if (!is_reserved_for(shape)) continue;
-    reserve_start(state_, state_.tasks.row(item->slot), shape);
+    const TaskRow& row = state_.tasks.row(item->slot);
+    if (!is_reserved_for(shape) || state_.claims.contains(row.no)) continue;
+    if (state_.policy.reservations > 0) reserve_start(state_, row, shape);
+    placed_.first_waiting.push_back(row.no);
     ++looked_at;
   }
   note_stale(order);
@@ -122,7 +177,6 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
 bool Pass::look_behind(std::int64_t& visits) {
   PlacedOrder order(state_);
   order.add_open();
-  add_gangs(order);
   add_freed(order);
   bool all_seen = false;
   while (visits > 0) {
@@ -146,41 +200,6 @@ bool Pass::look_behind(std::int64_t& visits) {
   return all_seen;
 }
 
-// Blocked gangs that fit now. A gang may use room on any cells, so all are asked, once for each
-// version of the cells; those larger than all that is free are not.
-void Pass::add_gangs(PlacedOrder& order) {
-  if (placed_.gangs_tried == placed_.version) return;
-  const std::uint32_t free = placed_.tree->free_gpus();
-  for (auto at = placed_.blocked.lower_bound({.is_gang = true}); at != placed_.blocked.end();
-       ++at) {
-    if (at->first.gpus > free) break;
-    at->second.visit([&](std::uint32_t number) {
-      ShapeWork& work = placed_.shapes[number];
-      if (work.tried_at == placed_.version) return;
-      const std::vector<Shape> asked = shapes_for_tree(state_, state_.shape_table.shape(number));
-      const bool fits_now = std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
-        return gang_fits(*placed_.tree, shape) != GangFits::no;
-      });
-      if (fits_now) {
-        order.add_shape(number);
-      } else {
-        work.tried_at = placed_.version;
-      }
-    });
-  }
-}
-
-// What a cell has for one GPU of the class: nothing to be had, or the most.
-std::optional<Need> room_for(const NodeView& view, const BlockedClass& klass) {
-  const Shape shape{.gpus = klass.gpus, .share = klass.share, .kinds = klass.kinds};
-  if (!fits(view, shape)) return std::nullopt;
-  Need room{view.cpu.value, view.memory.value, 0};
-  for (std::size_t i = 0; i < view.gpus; ++i) {
-    if (view.left[i] >= klass.share) room.vram = std::max<std::int64_t>(room.vram, view.vram[i]);
-  }
-  return room;
-}
-
 void Pass::add_freed(PlacedOrder& order) {
   for (const std::uint32_t cell : placed_.freed) {
     for (const auto& [klass, shapes] : placed_.blocked) {
@@ -199,7 +218,6 @@ void Pass::finish(bool all_seen) {
   if (placed_.next) placed_.stale = true;
   if (all_seen) {
     placed_.freed.clear();
-    placed_.gangs_tried = placed_.version;
   }
   for (const std::uint32_t number : fitting_)
     open(state_, number);
@@ -209,7 +227,25 @@ void Pass::finish(bool all_seen) {
     refresh_shape(state_, number);
 }
 
+// Whether a blocked shape may fit the cell alone.
+bool is_of_use(const PlacedWork& placed, const Cell& cell) {
+  for (const auto& [klass, shapes] : placed.blocked) {
+    if (klass.is_gang) return false;
+    const auto room = room_for(cell.view, klass);
+    if (room && may_fit(shapes.node(shapes.root()).least, *room)) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+bool something_may_fit(State& state) {
+  PlacedWork& placed = state.placed;
+  wake_gangs(state);
+  std::erase_if(placed.freed,
+                [&](std::uint32_t cell) { return !is_of_use(placed, placed.cells[cell]); });
+  return !placed.open.empty() || !placed.freed.empty();
+}
 
 void find_next(State& state) { Pass(state).run(); }
 

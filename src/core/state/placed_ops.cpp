@@ -1,4 +1,6 @@
 // Primitives over placed work: who leads a shape, which cells changed, what is open. See placed.h.
+#include <algorithm>
+
 #include "base/assert.h"
 #include "core/state/placed_internal.h"
 
@@ -49,6 +51,13 @@ void move_to(State& state, std::uint32_t number, PlacedBench bench) {
   take_bench(state, number, bench);
 }
 
+// Whether a batch that needs no load stands ready, or GPUs are kept from batches.
+bool batches_may_start(const State& state) {
+  if (!state.kept.empty() || !state.hot.empty()) return true;
+  return std::any_of(state.shapes.begin(), state.shapes.end(),
+                     [](const auto& entry) { return !entry.second.empty(); });
+}
+
 }  // namespace
 
 Shape shape_of(const State& state, const TaskRow& row) {
@@ -69,12 +78,20 @@ OrderKey exact_key(State& state, std::uint32_t number) {
 void refresh_shape(State& state, std::uint32_t number) {
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
-  const PlacedBench before = work.bench;
-  leave_bench(state, number);
-  if (work.flows.empty()) return placed.ranked.erase(placed.rank_positions, number);
+  if (work.flows.empty()) {
+    leave_bench(state, number);
+    return placed.ranked.erase(placed.rank_positions, number);
+  }
+  if (work.bench != PlacedBench::none && work.key == work.flows.top().key) return;
   work.key = work.flows.top().key;
   placed.ranked.put(placed.rank_positions, number, work.key);
-  take_bench(state, number, before == PlacedBench::none ? PlacedBench::open : before);
+  if (work.bench == PlacedBench::blocked) {
+    const Shape& shape = state.shape_table.shape(number);
+    placed.blocked.at(blocked_class(shape)).set_key(number, need_of(shape), work.key);
+  } else {
+    work.bench = PlacedBench::open;
+    placed.open.put(placed.positions, number, work.key);
+  }
 }
 
 void seat_placed(State& state, std::uint32_t id, bool competes) {
@@ -140,6 +157,17 @@ void settle_placed(State& state) {
   if (placed.ranked.empty()) return forget_reservations(state);
   update_cells(state);
   if (!placed.stale) return;
+  // While nothing fits, nobody but a batch that might be in the way asks what is reserved.
+  const bool may_start = !state.claims.empty() || something_may_fit(state);
+  if (!may_start && !batches_may_start(state)) return;
+  placed.stale = false;
+  find_next(state);
+}
+
+void settle_reservations(State& state) {
+  PlacedWork& placed = state.placed;
+  if (placed.next || !placed.stale || placed.ranked.empty()) return;
+  update_cells(state);
   placed.stale = false;
   find_next(state);
 }

@@ -11,7 +11,7 @@
 namespace berth::core {
 namespace {
 
-constexpr std::size_t kWaysMax = 512;
+constexpr std::size_t kDomainTimesMax = 32;
 
 // What these GPUs are in the pools of the plan.
 Parts parts_of(const State& state, const std::vector<GpuId>& gpus, Milli share, Duration run) {
@@ -51,6 +51,8 @@ void add_pools(State& state) {
     const auto [entry, fresh] = plan.racks.try_emplace({cell.kind, rack}, PoolId::none());
     if (fresh) entry->second = plan.pools.add(plan.roots[cell.kind]);
     cell.pool = plan.pools.add(entry->second);
+    plan.kind_of.resize(plan.pools.size(), UINT32_MAX);
+    plan.kind_of[cell.pool.value] = cell.kind;
     std::int64_t accepting = 0;
     for (const GpuId gpu : cell.gpus)
       accepting += is_up && state.gpu(gpu).up && !state.gpu(gpu).draining ? kWholeGpu.value : 0;
@@ -79,13 +81,58 @@ void make_plan(State& state) {
 
 // --- how a shape may be taken, before its GPUs are known ---
 
-std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run) {
+std::vector<PoolId> domains_at(const State& state, Level level, std::uint32_t kind) {
+  std::vector<PoolId> domains;
+  if (level == Level::rack) {
+    for (const auto& [key, pool] : state.placed.plan.racks) {
+      if (key.first == kind) domains.push_back(pool);
+    }
+    return domains;
+  }
+  for (const Cell& cell : state.placed.cells) {
+    if (!cell.gpus.empty() && cell.kind == kind) domains.push_back(cell.pool);
+  }
+  return domains;
+}
+
+FreeTimes& times_of(State& state, Level level, std::uint32_t kind, std::int64_t amount) {
+  std::vector<DomainTimes>& times = state.placed.plan.times;
+  for (DomainTimes& known : times) {
+    if (known.level == level && known.kind == kind && known.times.amount() == amount) {
+      return known.times;
+    }
+  }
+  if (times.size() == kDomainTimesMax) times.erase(times.begin());
+  times.push_back({level, kind, FreeTimes(domains_at(state, level, kind), amount)});
+  return times.back().times;
+}
+
+// The domains of a level that have the amount free first; one of them is the first that has it
+// beside the reservations.
+std::vector<PoolId> first_domains(State& state, Level level, std::uint32_t kind,
+                                  std::int64_t amount) {
+  const PlacedPlan& plan = state.placed.plan;
+  return times_of(state, level, kind, amount).first(plan.pools, plan.reservations.size() + 2);
+}
+
+// What runs on these parts has changed.
+void note_times(PlacedPlan& plan, const Parts& parts) {
+  for (DomainTimes& known : plan.times) {
+    for (const Part& part : parts) {
+      const bool is_pool = part.pool.value < plan.kind_of.size();
+      if (!is_pool || plan.kind_of[part.pool.value] != known.kind) continue;
+      known.times.note(known.level == Level::rack ? plan.pools.parent(part.pool) : part.pool);
+    }
+  }
+}
+
+std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run) {
   const PlacedWork& placed = state.placed;
   const Shape asked = shape_for_tree(state, shape);
   const std::int64_t amount = std::int64_t{shape.share} * shape.gpus;
   std::vector<Parts> ways;
   const auto add = [&](PoolId pool) {
-    if (ways.size() >= kWaysMax || placed.plan.pools.capacity(pool) < amount) return;
+    if (placed.plan.pools.capacity(pool) < amount) return;
     Parts way{{pool, amount}};
     cap_long_work(placed.plan.pools, placed.plan.long_work, run, amount, way);
     ways.push_back(std::move(way));
@@ -95,25 +142,19 @@ std::vector<Parts> ways_of(const State& state, const Shape& shape, Duration run)
   const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
   const bool may_mix = shape.gpus > 1 && std::popcount(asked.kinds) > 1 && !asks_for_node;
   const bool whole = shape.required && shape.groups == 1 && shape.gpus > 1;
-  if (whole && shape.within <= Level::node) {
-    for (const Cell& cell : placed.cells) {
-      if (!cell.gpus.empty() && allowed(cell.kind)) add(cell.pool);
+  const bool on_node = whole && shape.within <= Level::node;
+  const bool in_rack = whole && shape.within == Level::rack;
+  for (std::uint32_t kind = 0; kind < placed.kinds.size(); ++kind) {
+    if (!allowed(kind)) continue;
+    if (!on_node && !in_rack) {
+      add(placed.plan.roots[kind]);
+      continue;
     }
-    // Of more nodes than are looked at one by one, the count alone is asked.
-    for (std::uint32_t kind = 0; kind < placed.kinds.size() && ways.size() == kWaysMax; ++kind) {
-      if (allowed(kind)) ways.push_back({{placed.plan.roots[kind], amount}});
-    }
-  } else if (whole && shape.within == Level::rack) {
-    for (const auto& [key, pool] : placed.plan.racks) {
-      if (allowed(key.first)) add(pool);
-    }
-    if (may_mix) add(placed.plan.all);
-  } else {
-    for (std::uint32_t kind = 0; kind < placed.kinds.size(); ++kind) {
-      if (allowed(kind)) add(placed.plan.roots[kind]);
-    }
-    if (may_mix) add(placed.plan.all);
+    const Level level = on_node ? Level::node : Level::rack;
+    for (const PoolId domain : first_domains(state, level, kind, amount))
+      add(domain);
   }
+  if (may_mix && !on_node) add(placed.plan.all);
   return ways;
 }
 
@@ -153,13 +194,17 @@ Time planned_end(const Lease& lease) {
 void plan_start(State& state, const Lease& lease) {
   if (lease.gpus.empty() || !is_kept(state)) return;
   state.placed.stale = true;
-  state.placed.plan.pools.start(parts_of(state, lease), planned_end(lease));
+  const Parts parts = parts_of(state, lease);
+  state.placed.plan.pools.start(parts, planned_end(lease));
+  note_times(state.placed.plan, parts);
 }
 
 void plan_finish(State& state, const Lease& lease) {
   if (lease.gpus.empty() || !is_kept(state)) return;
   state.placed.stale = true;
-  state.placed.plan.pools.finish(parts_of(state, lease), planned_end(lease));
+  const Parts parts = parts_of(state, lease);
+  state.placed.plan.pools.finish(parts, planned_end(lease));
+  note_times(state.placed.plan, parts);
 }
 
 void plan_finish(State& state, const Lease&, GpuId) {
@@ -172,7 +217,9 @@ void plan_move_end(State& state, const Lease& lease, Time before) {
   const Time end = planned_end(lease);
   if (end == before) return;
   state.placed.stale = true;
-  state.placed.plan.pools.move_end(parts_of(state, lease), before, end);
+  const Parts parts = parts_of(state, lease);
+  state.placed.plan.pools.move_end(parts, before, end);
+  note_times(state.placed.plan, parts);
 }
 
 OrderKey placed_key_of(const State& state, std::uint32_t slot) {

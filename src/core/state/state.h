@@ -125,7 +125,8 @@ struct State {
   std::set<std::pair<Time, QueueId>> overdue;
   std::set<QueueId> declined;
   std::set<QueueId> holding;
-  std::map<TaskNo, std::vector<GpuId>> kept;  // GPUs kept for placed tasks, ascending
+  std::map<TaskNo, std::vector<GpuId>> kept;    // GPUs kept for placed tasks, ascending
+  std::map<TaskNo, std::vector<GpuId>> claims;  // of these, those claimed: all of them, by rank
   Timers timers;
   // Memory to reuse; holds nothing between steps.
   std::vector<TenantShare> share_scratch;
@@ -248,6 +249,8 @@ void note_node(State& state, NodeId node);
 void keep_cells(State& state);
 // Makes the index true, and finds what could start next (state.placed.next). Decides nothing.
 void settle_placed(State& state);
+// The same, and the reservations too, which otherwise are made when something asks for them.
+void settle_reservations(State& state);
 // The shape as the gang search knows it: kinds are cell kinds with enough VRAM. No kinds: none has.
 Shape shape_for_tree(const State& state, const Shape& shape);
 
@@ -276,6 +279,25 @@ OrderKey placed_key_of(const State& state, std::uint32_t slot);
 // The reservation that the queue's next batch would delay if it started on this GPU now; null:
 // none.
 const Reservation* delayed_by_batch(const State& state, QueueId queue, GpuId gpu);
+
+// --- preemption (state/claim_ops.cpp) ---------------------------------------------------------
+
+// The task claims the GPUs, and its CPUs and memory beside them. REQUIRES GPUs held for nobody.
+void claim_gpus(State& state, TaskNo task, const std::vector<GpuId>& gpus);
+// The same for GPUs that are kept for it already, and no others.
+void enter_claim(State& state, TaskNo task, const std::vector<GpuId>& gpus);
+// It claims them no more; they stay kept from batches. Nothing happens without a claim.
+void drop_claim(State& state, TaskNo task);
+bool is_claimed(const State& state, const Gpu& gpu);
+// Whether all that the task has claimed is free.
+bool is_claim_free(const State& state, const std::vector<GpuId>& gpus);
+inline constexpr Duration kPreemptionStep = seconds(1);
+// Whether there is anything that might be stopped for other work, now or later, from the tables.
+void look_for_ranks(State& state);
+// Whether a plan could come out otherwise than the last one.
+bool wants_preemption(const State& state);
+// It was asked, or will be, and may be worth asking again from then on.
+void note_preemption(State& state, Time again);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 

@@ -21,11 +21,12 @@ enum class TimerKind : std::uint8_t {
   copy,        // queue: every copy of its model has been busy for as long as a load takes
   tier,        // flow: its head may cross tiers
   usage,       // tenant: a bucket of its usage window rolls
+  preemption,  // of the engine: whether work should be stopped for other work is asked again
   keep_alive,  // gpu: a model has been idle for long (may come early; then it is set again)
   lease,       // lease: the run time charged so far is used up
   task,        // task: expires, or becomes eligible
 };
-inline constexpr std::size_t kTimerKinds = 8;
+inline constexpr std::size_t kTimerKinds = 9;
 
 struct TimerKey {
   Time due;

@@ -35,6 +35,26 @@ void WaitingShapes::erase(std::uint32_t shape, const Need& need) {
   root_ = erased(root_, shape, need);
 }
 
+void WaitingShapes::set_key(std::uint32_t shape, const Need& need, const OrderKey& key) {
+  change_key(root_, shape, need, key);
+}
+
+void WaitingShapes::change_key(Index at, std::uint32_t shape, const Need& need,
+                               const OrderKey& key) {
+  ASSERT(at != kNil);
+  Node& node = nodes_[at];
+  if (node.shape == shape) {
+    node.key = key;
+  } else {
+    const bool is_left = std::tie(need, shape) < std::tie(node.need, node.shape);
+    change_key(is_left ? node.left : node.right, shape, need, key);
+  }
+  node.least_key = node.key;
+  for (const Index child : {node.left, node.right}) {
+    if (child != kNil) node.least_key = std::min(node.least_key, nodes_[child].least_key);
+  }
+}
+
 bool WaitingShapes::comes_before(Index a, Index b) const {
   return std::tie(nodes_[a].need, nodes_[a].shape) < std::tie(nodes_[b].need, nodes_[b].shape);
 }

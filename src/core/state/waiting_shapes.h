@@ -41,6 +41,7 @@ class WaitingShapes {
   // REQUIRES it is not there, or is.
   void insert(std::uint32_t shape, const Need& need, const OrderKey& key);
   void erase(std::uint32_t shape, const Need& need);
+  void set_key(std::uint32_t shape, const Need& need, const OrderKey& key);
 
   bool empty() const { return root_ == kNil; }
   // For searches.
@@ -54,6 +55,7 @@ class WaitingShapes {
  private:
   Index inserted(Index at, Index fresh);
   Index erased(Index at, std::uint32_t shape, const Need& need);
+  void change_key(Index at, std::uint32_t shape, const Need& need, const OrderKey& key);
   Index merged(Index a, Index b);
   void split(Index at, Index by, Index& before, Index& after);
   bool comes_before(Index a, Index b) const;

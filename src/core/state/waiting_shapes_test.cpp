@@ -65,6 +65,10 @@ TEST(WaitingShapes, FindsWhatAListFinds) {
       shapes.insert(shape, member.need, member.key);
       list.emplace(shape, member);
     }
+    if (known == list.end() && below(2) == 0) {
+      list[shape].key = {0, below(50), 0, ties++};
+      shapes.set_key(shape, list[shape].need, list[shape].key);
+    }
     const Need available{below(9), below(9), below(4)};
     ASSERT_EQ(first_fitting(shapes, available), first_in_list(list, available));
   }

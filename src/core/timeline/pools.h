@@ -40,6 +40,7 @@ class Pools {
 
   std::size_t size() const { return pools_.size(); }
   std::int64_t capacity(PoolId pool) const { return pools_[pool.value].capacity; }
+  PoolId parent(PoolId pool) const { return pools_[pool.value].parent; }
   const Profile& profile(PoolId pool) const { return pools_[pool.value].profile; }
 
   // As in Profile, for parts that are taken together.

@@ -255,6 +255,24 @@ Time Profile::cross(Index at, std::int64_t before, Time after, std::int64_t targ
   return cross<kCrossing>(node.right, here, after, target);
 }
 
+Time Profile::free_from(std::int64_t amount) const {
+  std::int64_t missing = amount - free_;
+  if (missing <= 0) return kFreeNow;
+  Index at = root_;
+  if (at == kNil || nodes_[at].sum_ends < missing) return Time::never();
+  for (;;) {
+    const Node& node = nodes_[at];
+    const std::int64_t left = node.left == kNil ? 0 : nodes_[node.left].sum_ends;
+    if (left >= missing) {
+      at = node.left;
+      continue;
+    }
+    missing -= left + node.point.ends;
+    if (missing <= 0) return node.point.at;
+    at = node.right;
+  }
+}
+
 Time Profile::next_end(Time after) const { return next_end(root_, after); }
 
 Time Profile::next_end(Index at, Time after) const {

@@ -63,6 +63,10 @@ class Profile {
   // `visits` for every gap that is too short, at most one for each reservation. They may fall below
   // zero: an answer is never cut short, the caller asks no more.
   Time earliest(Time now, Time from, Duration run, std::int64_t amount, std::int64_t& visits) const;
+  // When the amount is free, reservations aside: kFreeNow, an expected end, or never. REQUIRES no
+  // end that has passed.
+  static constexpr Time kFreeNow{INT64_MIN};
+  Time free_from(std::int64_t amount) const;
   // The first expected end after the instant; never if there is none.
   Time next_end(Time after) const;
 

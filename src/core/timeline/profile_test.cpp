@@ -223,6 +223,26 @@ TEST_P(Histories, AgreeWithAnArrayOfSeconds) {
 
 INSTANTIATE_TEST_SUITE_P(Profile, Histories, testing::Range(0, 40));
 
+TEST(Profile, FreeFromCountsEndsAndNoReservations) {
+  std::mt19937_64 random(11);
+  Profile pool;
+  pool.resize(8);
+  std::vector<std::int64_t> ends;
+  for (int i = 0; i < 30; ++i) {
+    ends.push_back(static_cast<std::int64_t>(random() % 40));
+    pool.start(at(ends.back()), 1);
+  }
+  pool.reserve(at(3), seconds(20), 5);
+  std::sort(ends.begin(), ends.end());
+  for (std::int64_t amount = -25; amount <= 10; ++amount) {
+    const std::int64_t missing = amount - (8 - 30);
+    const Time want = missing <= 0    ? Profile::kFreeNow
+                      : missing <= 30 ? at(ends[static_cast<std::size_t>(missing - 1)])
+                                      : Time::never();
+    EXPECT_EQ(pool.free_from(amount), want) << amount;
+  }
+}
+
 TEST(Profile, UndoRestores) {
   std::mt19937_64 random(7);
   Profile pool;

@@ -1,0 +1,238 @@
+// See preemption.h.
+#include "core/preemption/preemption.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/assert.h"
+#include "core/preemption/victims.h"
+#include "core/topology/gang_search.h"
+#include "core/topology/what_if.h"
+
+namespace berth::core {
+namespace {
+
+// Whether a gang could have the GPU if nothing ran on it.
+bool may_become_free(const State& state, GpuId id, const TaskRow& row) {
+  const Gpu& gpu = state.gpu(id);
+  const bool is_loading = std::any_of(gpu.residences.begin(), gpu.residences.end(),
+                                      [](const Residence& residence) { return residence.loading; });
+  return gpu.up && !gpu.draining && !gpu.held_for && !is_loading &&
+         !state.claims.contains(gpu.kept_for) && gpu.usable.value >= row.vram;
+}
+
+// The cluster as it would be without the victims taken so far.
+class Emptied {
+ public:
+  Emptied(const State& state, const TaskRow& row, FreeIndex& index)
+      : state_(state), row_(row), what_if_(index), index_(index) {}
+
+  void take(std::uint32_t slot) {
+    const Lease& lease = state_.leases[slot];
+    for (const NodeCount& part : count_by_node(state_, lease.gpus, lease.node)) {
+      const Milli cpu{node_part(lease.cpu.value, part.gpus, lease.asked)};
+      const Mib memory{node_part(lease.memory.value, part.gpus, lease.asked)};
+      add_to_node(part.node, cpu, memory);
+    }
+    for (const GpuId gpu : lease.gpus) {
+      const std::size_t gone = ++gone_[gpu];
+      if (gone < state_.gpu(gpu).leases.size() || !may_become_free(state_, gpu, row_)) continue;
+      add_gpu(gpu);
+    }
+    marks_.push_back(what_if_.mark());
+    taken_.push_back(slot);
+  }
+  void go_back(std::size_t count) {
+    while (taken_.size() > count) {
+      for (const GpuId gpu : state_.leases[taken_.back()].gpus)
+        --gone_[gpu];
+      taken_.pop_back();
+      marks_.pop_back();
+      what_if_.go_back(marks_.empty() ? 0 : marks_.back());
+    }
+  }
+
+ private:
+  void add_to_node(NodeId node, Milli cpu, Mib memory) {
+    const auto& first = state_.placed.first_cell;
+    for (std::uint32_t cell = first[node.value]; cell < first[node.value + 1]; ++cell) {
+      Room room = index_.room_on(NodeId{cell});
+      room.cpu += cpu;
+      room.memory += memory;
+      what_if_.set_node(NodeId{cell}, room);
+    }
+  }
+  void add_gpu(GpuId gpu) {
+    const std::uint32_t cell = state_.placed.cell_of[gpu.value];
+    const auto& gpus = state_.placed.cells[cell].gpus;
+    const auto place = std::find(gpus.begin(), gpus.end(), gpu) - gpus.begin();
+    Room room = index_.room_on(NodeId{cell});
+    room.gpus = static_cast<GpuMask>(room.gpus | 1U << place);
+    what_if_.set_node(NodeId{cell}, room);
+  }
+
+  const State& state_;
+  const TaskRow& row_;
+  WhatIf what_if_;
+  FreeIndex& index_;
+  std::map<GpuId, std::size_t> gone_;  // leases taken from it
+  std::vector<std::uint32_t> taken_;
+  std::vector<std::size_t> marks_;
+};
+
+bool fits(const FreeIndex& index, const std::vector<Shape>& asked) {
+  return std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
+    return gang_fits(index, shape) == GangFits::yes;
+  });
+}
+
+std::optional<Gang> found(const FreeIndex& index, const std::vector<Shape>& asked) {
+  for (const Shape& shape : asked) {
+    GangAnswer answer = find_gang(index, shape);
+    if (auto* gang = std::get_if<Gang>(&answer)) return std::move(*gang);
+  }
+  return std::nullopt;
+}
+
+// Takes more and more victims until the task fits, then as few of them as will do. How many that
+// is; none: it does not fit without all of them.
+std::optional<std::size_t> fewest(Emptied& emptied, const FreeIndex& index,
+                                  const std::vector<std::uint32_t>& order,
+                                  const std::vector<Shape>& asked) {
+  std::size_t taken = 0;
+  std::size_t too_few = 0;
+  do {
+    if (taken == order.size()) return std::nullopt;
+    too_few = taken;
+    const std::size_t more = std::min(order.size(), std::max<std::size_t>(2 * taken, 1));
+    for (; taken < more; ++taken)
+      emptied.take(order[taken]);
+  } while (!fits(index, asked));
+  while (too_few + 1 < taken) {
+    const std::size_t middle = too_few + (taken - too_few) / 2;
+    emptied.go_back(middle);
+    if (fits(index, asked)) {
+      taken = middle;
+      continue;
+    }
+    too_few = middle;
+    for (std::size_t i = middle; i < taken; ++i)
+      emptied.take(order[i]);
+  }
+  return taken;
+}
+
+// Whether the nodes have the CPUs and memory for the gang when these leases are gone.
+bool nodes_suffice(const State& state, const TaskRow& row, const Shape& shape,
+                   const std::vector<GpuId>& gpus, const std::set<std::uint32_t>& gone) {
+  for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
+    const Node& node = state.node(part.node);
+    std::int64_t cpu = (node.spec.cpu - node.cpu_used - node.cpu_claimed).value;
+    std::int64_t memory = (node.spec.memory - node.memory_used - node.memory_claimed).value;
+    for (const std::uint32_t slot : gone) {
+      const Lease& lease = state.leases[slot];
+      for (const NodeCount& held : count_by_node(state, lease.gpus, lease.node)) {
+        if (held.node != part.node) continue;
+        cpu += node_part(lease.cpu.value, held.gpus, lease.asked);
+        memory += node_part(lease.memory.value, held.gpus, lease.asked);
+      }
+    }
+    if (node_part(shape.cpu.value, part.gpus, row.gpus) > cpu) return false;
+    if (node_part(shape.memory.value, part.gpus, row.gpus) > memory) return false;
+  }
+  return true;
+}
+
+// Of the victims, those that lie on the GPUs, and those without which CPUs or memory would be
+// short.
+std::vector<std::uint32_t> needed(const State& state, const TaskRow& row, const Shape& shape,
+                                  const Gang& gang, const std::vector<std::uint32_t>& victims) {
+  std::set<std::uint32_t> on_gpus;
+  for (const GpuId gpu : gang.gpus)
+    on_gpus.insert(state.gpu(gpu).leases.begin(), state.gpu(gpu).leases.end());
+  std::set<std::uint32_t> gone = on_gpus;
+  std::set<NodeId> nodes;
+  for (const GpuId gpu : gang.gpus)
+    nodes.insert(state.gpu(gpu).spec.node);
+  for (const std::uint32_t slot : victims) {
+    if (nodes_suffice(state, row, shape, gang.gpus, gone)) break;
+    const Lease& lease = state.leases[slot];
+    const bool is_there =
+        std::any_of(lease.gpus.begin(), lease.gpus.end(),
+                    [&](GpuId gpu) { return nodes.contains(state.gpu(gpu).spec.node); });
+    if (is_there) gone.insert(slot);
+  }
+  for (const std::uint32_t slot : victims) {
+    if (on_gpus.contains(slot) || !gone.contains(slot)) continue;
+    gone.erase(slot);
+    if (!nodes_suffice(state, row, shape, gang.gpus, gone)) gone.insert(slot);
+  }
+  std::vector<std::uint32_t> kept;
+  for (const std::uint32_t slot : victims) {
+    if (gone.contains(slot)) kept.push_back(slot);
+  }
+  return kept;
+}
+
+bool may_preempt(const State& state, const TaskRow& row, const Shape& shape) {
+  const bool asks_for_whole = shape.gpus > 0 && shape.share == kWholeGpu.value && shape.profile == 0;
+  return asks_for_whole && row.state == TaskState::pending && !state.claims.contains(row.no);
+}
+
+PreemptionAnswer plan_for(const State& state, std::uint32_t slot) {
+  const TaskRow& row = state.tasks.row(slot);
+  const Shape shape = shape_of(state, row);
+  Uses uses(state);
+  const std::int64_t rank = uses.rank_of(row);
+  Victims victims = victims_for(state, rank);
+  PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
+  std::vector<std::uint32_t> order;
+  for (const Victim& victim : victims.order) {
+    if (uses.take(victim, rank)) order.push_back(victim.lease);
+  }
+  if (order.empty()) return answer;
+  const std::vector<Shape> asked = shapes_for_tree(state, shape);
+  FreeIndex index = *state.placed.tree;
+  Emptied emptied(state, row, index);
+  const auto count = fewest(emptied, index, order, asked);
+  if (!count) return answer;
+  order.resize(*count);
+  const auto gang = found(index, asked);
+  ASSERT(gang);
+  answer.plan = PreemptionPlan{row.no, gang->gpus, needed(state, row, shape, *gang, order)};
+  return answer;
+}
+
+}  // namespace
+
+PreemptionAnswer plan_preemption(const State& state) {
+  PreemptionAnswer none;
+  for (const TaskNo task : state.placed.first_waiting) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    if (slot == kNoSlot) continue;
+    const TaskRow& row = state.tasks.row(slot);
+    if (!may_preempt(state, row, shape_of(state, row))) continue;
+    PreemptionAnswer answer = plan_for(state, slot);
+    if (answer.plan && !answer.plan->victims.empty()) return answer;
+    none.again = std::min(none.again, answer.again);
+  }
+  return none;
+}
+
+void carry_out(const State& state, const PreemptionPlan& plan, Actions& out) {
+  out.push_back(Preempt{plan.task, plan.gpus});
+  for (const std::uint32_t slot : plan.victims) {
+    const Lease& lease = state.leases[slot];
+    for (const LeaseTask& task : lease.tasks) {
+      if (!task.live) continue;
+      const TaskRow& row = state.tasks.row(task.slot);
+      out.push_back(StopTask{lease.id, task.task});
+      out.push_back(TaskDeferred{task.task,
+                                 {ReasonCode::preempted, 0, 0, plan.task.value, Time::never()},
+                                 row.eligible,
+                                 Failure::infrastructure});
+    }
+  }
+}
+
+}  // namespace berth::core

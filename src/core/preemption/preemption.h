@@ -1,0 +1,46 @@
+// Preemption: whose work is stopped so that a placed task can start. Reads the state; plans the
+// whole gang at once.
+//
+// Rank: tier x 2, and 1 more for work over its tenant's guarantee. A task may stop only work of a
+// higher rank than its own, counted as if that were to start again: what was stopped can therefore
+// never stop its preemptor in turn, and no tenant is brought below what it is guaranteed. Ageing
+// lifts nobody here. Work is not stopped before it has run for `protected_run`, nor where it may
+// start only once.
+//
+// A plan names the GPUs, and every lease that lies on them or has the CPUs they need, and no other.
+// The GPUs are claimed: nobody else gets them, and the task starts on exactly those when the last
+// of the stopped work has gone. So nothing is ever stopped in vain, unless a GPU is lost meanwhile.
+// Victims: of the highest tier first, then by least lost work (run time x GPUs), the youngest on
+// ties.
+//
+// Tasks that ask for a share of a GPU or for CPUs alone stop nobody.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/action.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+
+struct PreemptionPlan {
+  TaskNo task;
+  std::vector<GpuId> gpus;             // by rank
+  std::vector<std::uint32_t> victims;  // slots of leases, in the order of choice
+};
+
+struct PreemptionAnswer {
+  std::optional<PreemptionPlan> plan;
+  // Without a plan: when the first lease that is still protected is so no more.
+  Time again = Time::never();
+};
+
+// For the first of the tasks that wait in front (placed.first_waiting) for which there is a plan.
+// REQUIRES settled reservations.
+PreemptionAnswer plan_preemption(const State& state);
+
+// The claim, and what stops.
+void carry_out(const State& state, const PreemptionPlan& plan, Actions& out);
+
+}  // namespace berth::core

@@ -1,0 +1,100 @@
+// See victims.h.
+#include "core/preemption/victims.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace berth::core {
+namespace {
+
+std::int64_t rank_at(std::int64_t tier, bool guaranteed) { return tier * 2 + (guaranteed ? 0 : 1); }
+
+TenantId parent_of(const State&, TenantId) { return TenantId::none(); }
+std::int64_t use_of(const State& state, TenantId id) { return state.tenant(id).in_use.value; }
+
+bool may_be_stopped(const State& state, const Lease& lease) {
+  if (!lease.id || lease.live == 0 || lease.gpus.empty()) return false;
+  return std::all_of(lease.tasks.begin(), lease.tasks.end(), [&](const LeaseTask& task) {
+    return !task.live || (state.tasks.row(task.slot).retry_on & kLossEndsIt) == 0;
+  });
+}
+
+std::int64_t strictest_tier(const State& state, const Lease& lease) {
+  std::int64_t tier = kTiers;
+  for (const LeaseTask& task : lease.tasks) {
+    if (task.live) tier = std::min<std::int64_t>(tier, state.tasks.row(task.slot).tier);
+  }
+  return tier;
+}
+
+}  // namespace
+
+Victims victims_for(const State& state, std::int64_t rank) {
+  Victims victims;
+  for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+    const Lease& lease = state.leases[slot];
+    if (!may_be_stopped(state, lease)) continue;
+    const std::int64_t tier = strictest_tier(state, lease);
+    if (rank_at(tier, false) <= rank) continue;
+    const Time from = lease.started + state.policy.protected_run;
+    if (state.now < from) {
+      victims.again = std::min(victims.again, from);
+      continue;
+    }
+    const std::int64_t ran_ms = (state.now - lease.started).ns / milliseconds(1).ns;
+    const std::int64_t amount = lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
+    victims.order.push_back({slot, tier, ran_ms * amount});
+  }
+  std::sort(victims.order.begin(), victims.order.end(), [&](const Victim& a, const Victim& b) {
+    const LeaseId id_a = state.leases[a.lease].id;
+    const LeaseId id_b = state.leases[b.lease].id;
+    return std::tie(b.tier, a.lost, id_b) < std::tie(a.tier, b.lost, id_a);
+  });
+  return victims;
+}
+
+Uses::Uses(const State& state) : state_(state) {
+  for (const auto& [task, gpus] : state.claims) {
+    const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+    change(row.tenant, row.share * static_cast<std::int64_t>(gpus.size()));
+  }
+  // What is being stopped counts as in use until its agent says so.
+  for (const Lease& lease : state.leases) {
+    if (!lease.id || !lease.preempted) continue;
+    for (const LeaseTask& task : lease.tasks)
+      change(task.tenant, -task.use.value);
+  }
+}
+
+void Uses::change(TenantId tenant, std::int64_t amount) {
+  for (; tenant; tenant = parent_of(state_, tenant))
+    changes_[tenant] += amount;
+}
+
+bool Uses::is_guaranteed(TenantId tenant, std::int64_t more) const {
+  for (; tenant; tenant = parent_of(state_, tenant)) {
+    const std::int64_t guaranteed = state_.tenant(tenant).spec.guaranteed_gpus.value;
+    const auto change = changes_.find(tenant);
+    const std::int64_t use = use_of(state_, tenant) + more +
+                             (change == changes_.end() ? 0 : change->second);
+    if (guaranteed > 0 && use <= guaranteed) return true;
+  }
+  return false;
+}
+
+std::int64_t Uses::rank_of(const TaskRow& row) const {
+  return rank_at(row.tier, is_guaranteed(row.tenant, std::int64_t{row.share} * row.gpus));
+}
+
+bool Uses::take(const Victim& victim, std::int64_t rank) {
+  const Lease& lease = state_.leases[victim.lease];
+  // If it came back it would be counted on top of what is left: as it is counted now.
+  for (const LeaseTask& task : lease.tasks) {
+    if (rank_at(victim.tier, is_guaranteed(task.tenant, 0)) <= rank) return false;
+  }
+  for (const LeaseTask& task : lease.tasks)
+    change(task.tenant, -task.use.value);
+  return true;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,46 @@
+// Who may be stopped for a task, in what order, and what that leaves their tenants.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/state/state.h"
+
+namespace berth::core {
+
+struct Victim {
+  std::uint32_t lease = 0;  // slot
+  std::int64_t tier = 0;    // the strictest of its tasks'
+  std::int64_t lost = 0;    // milliseconds x thousandths of a GPU
+};
+
+struct Victims {
+  std::vector<Victim> order;       // in which they are taken
+  Time again = Time::never();  // when the first protected one is so no more
+};
+
+// All that might be stopped for work of this rank, whatever their tenants are guaranteed.
+Victims victims_for(const State& state, std::int64_t rank);
+
+// What tenants use once all claims are taken up and all that is being stopped has gone; and then
+// without the victims taken so far. Each counts for the tenant and all above it.
+class Uses {
+ public:
+  explicit Uses(const State& state);
+
+  // The rank of the task as if it started now.
+  std::int64_t rank_of(const TaskRow& row) const;
+  // Whether the lease may be stopped, after those taken so far, by work of this rank; then it is
+  // taken.
+  bool take(const Victim& victim, std::int64_t rank);
+
+ private:
+  void change(TenantId tenant, std::int64_t amount);
+  bool is_guaranteed(TenantId tenant, std::int64_t more) const;
+
+  const State& state_;
+  std::map<TenantId, std::int64_t> changes_;
+};
+
+}  // namespace berth::core

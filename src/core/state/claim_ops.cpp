@@ -1,0 +1,88 @@
+// Claims: GPUs, CPUs and memory that nobody but one waiting task gets, while what runs there is
+// being stopped. See preemption/preemption.h.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "core/state/state.h"
+
+namespace berth::core {
+namespace {
+
+void claim_nodes(State& state, TaskNo task, const std::vector<GpuId>& gpus, std::int64_t sign) {
+  const Shape shape = shape_of(state, state.tasks.row(state.tasks.slot_of(task)));
+  for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
+    Node& node = state.node(part.node);
+    node.cpu_claimed += Milli{sign * node_part(shape.cpu.value, part.gpus, shape.gpus)};
+    node.memory_claimed += Mib{sign * node_part(shape.memory.value, part.gpus, shape.gpus)};
+    note_node(state, part.node);
+  }
+}
+
+// The first whole step after the instant, or at it.
+Time step_from(Time at) {
+  const std::int64_t step = kPreemptionStep.ns;
+  return at == Time::never() ? at : Time{(at.ns + step - 1) / step * step};
+}
+
+}  // namespace
+
+void claim_gpus(State& state, TaskNo task, const std::vector<GpuId>& gpus) {
+  ASSERT(!state.claims.contains(task));
+  for (const GpuId gpu : gpus) {
+    if (state.gpu(gpu).kept_for) release_keep(state, gpu);
+    keep_gpu(state, gpu, task);
+  }
+  // GPUs that were kept for it and are not among those that it claims serve nobody.
+  const std::vector<GpuId> kept = state.kept.at(task);
+  for (const GpuId gpu : kept) {
+    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) release_keep(state, gpu);
+  }
+  enter_claim(state, task, gpus);
+}
+
+void enter_claim(State& state, TaskNo task, const std::vector<GpuId>& gpus) {
+  state.claims.emplace(task, gpus);
+  claim_nodes(state, task, gpus, 1);
+}
+
+void drop_claim(State& state, TaskNo task) {
+  const auto claim = state.claims.find(task);
+  if (claim == state.claims.end()) return;
+  const std::vector<GpuId> gpus = claim->second;
+  state.claims.erase(claim);
+  claim_nodes(state, task, gpus, -1);
+}
+
+bool is_claimed(const State& state, const Gpu& gpu) {
+  return gpu.kept_for && state.claims.contains(gpu.kept_for);
+}
+
+bool is_claim_free(const State& state, const std::vector<GpuId>& gpus) {
+  return std::all_of(gpus.begin(), gpus.end(), [&](GpuId id) {
+    const Gpu& gpu = state.gpu(id);
+    return gpu.leases.empty() && gpu.weights_busy.value == 0;
+  });
+}
+
+bool wants_preemption(const State& state) {
+  const PlacedWork& placed = state.placed;
+  return state.policy.preemption && placed.ranks_differ && placed.preemption_stale &&
+         !placed.ranked.empty();
+}
+
+void note_preemption(State& state, Time again) {
+  state.placed.preemption_stale = again == state.now;
+  const Time due = step_from(again == state.now ? Time{again.ns + 1} : again);
+  state.timers.set(TimerKind::preemption, 0, 0, due);
+}
+
+void look_for_ranks(State& state) {
+  bool differ = std::any_of(state.tenants.begin(), state.tenants.end(), [](const Tenant& tenant) {
+    return tenant.spec.guaranteed_gpus.value > 0;
+  });
+  for (std::uint32_t slot = 0; slot < state.tasks.slots() && !differ; ++slot)
+    differ = state.tasks.is_live(slot) && state.tasks.row(slot).tier > 0;
+  state.placed.ranks_differ = differ;
+}
+
+}  // namespace berth::core

@@ -1,0 +1,191 @@
+// Preemption over random histories, with lost GPUs and nodes, late and repeated reports: only work
+// of a higher rank is stopped, no tenant falls below its guarantee by it, claimed GPUs go to nobody
+// else, and a claim that has become free is taken up at once, so nothing was stopped in vain.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/state/state.h"
+#include "tests/property/cases.h"
+
+namespace berth::property {
+namespace {
+
+// Keeps books of who runs where, from events and actions alone.
+class Watch {
+ public:
+  std::size_t preemptions = 0;
+  std::size_t reclaims = 0;  // of the stopped, those of the preemptor's own tier
+
+  void read(const Step& step) {
+    for (std::size_t i = 0; i < step.from_timers; ++i)
+      read(step.actions[i]);
+    read(step.event);
+    for (std::size_t i = step.from_timers; i < step.actions.size(); ++i)
+      read(step.actions[i]);
+  }
+
+ private:
+  struct Lease {
+    std::vector<GpuId> gpus;
+    std::vector<TaskNo> tasks;
+    std::vector<std::pair<TenantId, std::int64_t>> use;
+    bool stopped = false;
+  };
+
+  void read(const core::Event& event) {
+    if (const auto* submit = std::get_if<core::Submit>(&event.body)) {
+      specs_[submit->task] = submit->spec;
+    } else if (const auto* flow = std::get_if<core::SubmitWorkflow>(&event.body)) {
+      for (std::size_t i = 0; i < flow->tasks.size(); ++i)
+        specs_[TaskNo{flow->first.value + i}] = flow->tasks[i];
+    } else if (const auto* tenant = std::get_if<core::PutTenant>(&event.body)) {
+      tenants_[tenant->tenant] = tenant->spec;
+    } else if (const auto* drain = std::get_if<core::DrainGpu>(&event.body)) {
+      if (drain->draining) drop_claims_on(drain->gpu);
+    } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
+      drop_claims_on(lost->gpu);
+    } else if (const auto* node = std::get_if<core::NodeLost>(&event.body)) {
+      for (const auto& [gpu, home] : nodes_) {
+        if (home == node->node) drop_claims_on(gpu);
+      }
+    } else if (const auto* put = std::get_if<core::PutGpu>(&event.body)) {
+      nodes_[put->gpu] = put->spec.node;
+      drop_claims_on(put->gpu);
+    }
+  }
+
+  void read(const core::Action& action) {
+    if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
+      start(*batch);
+    } else if (const auto* preempt = std::get_if<core::Preempt>(&action)) {
+      ++preemptions;
+      require(preempt->gpus.size() == specs_.at(preempt->task).gpus, "a claim of part of a gang");
+      claims_[preempt->task] = preempt->gpus;
+    } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
+      if (deferred->reason.code == core::ReasonCode::preempted) stop(*deferred);
+    } else if (const auto* release = std::get_if<core::ReleaseHold>(&action)) {
+      if (release->task) claims_.erase(release->task);
+    } else if (const auto* end = std::get_if<core::TaskFinished>(&action)) {
+      claims_.erase(end->task);
+    } else if (const auto* slice = std::get_if<core::SliceLost>(&action)) {
+      std::erase(leases_.at(slice->lease).gpus, slice->gpu);
+    } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
+      leases_.erase(closed->lease);
+    }
+  }
+
+  void start(const core::BatchStarted& batch) {
+    Lease lease{batch.gpus, {}, {}, false};
+    const auto count = static_cast<std::int64_t>(batch.tasks.size());
+    const std::int64_t use = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const TaskNo task = batch.tasks[static_cast<std::size_t>(i)].task;
+      lease.tasks.push_back(task);
+      lease.use.emplace_back(specs_.at(task).tenant, use * (i + 1) / count - use * i / count);
+      claims_.erase(task);
+    }
+    for (const auto& [task, gpus] : claims_) {
+      for (const GpuId gpu : batch.gpus) {
+        require(std::count(gpus.begin(), gpus.end(), gpu) == 0,
+                "a batch started on a GPU that task " + std::to_string(task.value) + " has claimed");
+      }
+    }
+    leases_[batch.lease] = std::move(lease);
+  }
+
+  void stop(const core::TaskDeferred& deferred) {
+    const TaskNo preemptor{deferred.reason.subject};
+    const auto lease =
+        std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
+          const auto& tasks = entry.second.tasks;
+          return std::count(tasks.begin(), tasks.end(), deferred.task) > 0;
+        });
+    require(lease != leases_.end(), "a task was stopped that does not run");
+    const core::TaskSpec& victim = specs_.at(deferred.task);
+    const core::TaskSpec& winner = specs_.at(preemptor);
+    require(victim.tier >= winner.tier, "work of a higher tier was stopped");
+    if (victim.tier == winner.tier) {
+      ++reclaims;
+      require(use_of(winner.tenant) <= guaranteed(winner.tenant),
+              "work of its own tier was stopped for a tenant over its guarantee");
+      // A batch goes as a whole; its tasks are counted one after the other.
+      const std::int64_t before = use_of(victim.tenant) + stopping(lease->second, victim.tenant);
+      require(before > guaranteed(victim.tenant),
+              "a tenant was brought below its guarantee by another of its tier");
+    }
+    lease->second.stopped = true;
+  }
+
+  std::int64_t guaranteed(TenantId tenant) const {
+    const auto known = tenants_.find(tenant);
+    return known == tenants_.end() ? 0 : known->second.guaranteed_gpus.value;
+  }
+  // What it uses with its claims, and without what is being stopped.
+  std::int64_t use_of(TenantId tenant) const {
+    std::int64_t use = 0;
+    for (const auto& [id, lease] : leases_) {
+      for (const auto& [owner, part] : lease.use)
+        use += owner == tenant && !lease.stopped ? part : 0;
+    }
+    for (const auto& [task, gpus] : claims_) {
+      const core::TaskSpec& spec = specs_.at(task);
+      if (spec.tenant == tenant) use += spec.share.value * spec.gpus;
+    }
+    return use;
+  }
+  static std::int64_t stopping(const Lease& lease, TenantId tenant) {
+    std::int64_t use = 0;
+    for (const auto& [owner, part] : lease.use)
+      use += owner == tenant && lease.stopped ? part : 0;
+    return use;
+  }
+  void drop_claims_on(GpuId gpu) {
+    std::erase_if(claims_, [&](const auto& claim) {
+      return std::count(claim.second.begin(), claim.second.end(), gpu) > 0;
+    });
+  }
+  static void require(bool holds, const std::string& sentence) {
+    if (!holds) throw Broken(sentence);
+  }
+
+  std::map<TaskNo, core::TaskSpec> specs_;
+  std::map<TenantId, core::TenantSpec> tenants_;
+  std::map<GpuId, NodeId> nodes_;
+  std::map<LeaseId, Lease> leases_;
+  std::map<TaskNo, std::vector<GpuId>> claims_;
+};
+
+TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
+  std::size_t preemptions = 0;
+  std::size_t reclaims = 0;
+  for_cases({.cases = 1500, .commands = 200}, [&](const Case& input) {
+    World world(input);
+    Watch watch;
+    world.on_step = [&](const Step& step) {
+      watch.read(step);
+      const core::State& state = world.engine().state();
+      if (state.continue_at != Time::never()) return;
+      for (const auto& [task, gpus] : state.claims) {
+        const core::TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+        const bool could = row.state == core::TaskState::pending &&
+                           state.flows.flow(row.flow).competes;
+        if (could && is_claim_free(state, gpus)) {
+          throw Broken("task " + std::to_string(task.value) + " does not take up its claim");
+        }
+      }
+    };
+    run_world(world);
+    preemptions += watch.preemptions;
+    reclaims += watch.reclaims;
+  });
+  std::printf("%zu preemptions, %zu of them within a tier\n", preemptions, reclaims);
+  EXPECT_GT(preemptions, 100U);
+  EXPECT_GT(reclaims, 20U);
+}
+
+}  // namespace
+}  // namespace berth::property

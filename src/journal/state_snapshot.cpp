@@ -275,6 +275,7 @@ LeaseRecord lease_record(const core::Lease& lease) {
                      .asked = lease.asked,
                      .cpu = lease.cpu,
                      .memory = lease.memory,
+                     .instance = lease.instance,
                      .tasks = {},
                      .running = lease.running,
                      .started = lease.started,

@@ -31,6 +31,7 @@
 #include "core/packing/mix.h"
 #include "core/packing/node_view.h"
 #include "core/packing/pack_index.h"
+#include "core/state/mig_work.h"
 #include "core/state/need_index.h"
 #include "core/state/order_key.h"
 #include "core/timeline/plan.h"
@@ -63,13 +64,15 @@ struct BlockedClass {
 struct Place {
   NodeId node;              // of work without a GPU
   std::vector<GpuId> gpus;  // by rank
+  std::optional<MigInstance> instance;
   explicit operator bool() const { return static_cast<bool>(node) || !gpus.empty(); }
 };
 
-// GPUs of one kind with as much VRAM, to the gang search: a kind.
+// GPUs of one kind with as much VRAM, cut alike; to the gang search: a kind.
 struct CellKind {
   KindId kind;
   Mib usable;
+  mig::Geometry mig = mig::Geometry::none;  // other than none: they take nothing but instances
   auto operator<=>(const CellKind&) const = default;
 };
 
@@ -129,6 +132,7 @@ struct PlacedWork {
   std::optional<FreeIndex> tree;
   std::optional<FreeIndex> empty_tree;  // as if everything were up and nothing ran
 
+  MigWork mig;
   PlacedPlan plan;
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.

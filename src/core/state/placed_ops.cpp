@@ -66,7 +66,12 @@ BlockedClass blocked_class(const Shape& shape) {
   return {!lies_on_one_node(shape), shape.gpus, shape.share, shape.kinds};
 }
 
+bool asks_for_instance(const State& state, std::uint32_t number) {
+  return state.shape_table.shape(number).profile != mig::kNoProfile;
+}
+
 void leave_bench(State& state, std::uint32_t number) {
+  if (asks_for_instance(state, number)) return leave_mig_bench(state, number);
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   if (work.bench == PlacedBench::open) placed.open.erase(placed.positions, number);
@@ -80,6 +85,7 @@ void leave_bench(State& state, std::uint32_t number) {
 }
 
 void take_bench(State& state, std::uint32_t number, PlacedBench bench) {
+  if (asks_for_instance(state, number)) return take_mig_bench(state, number, bench);
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   work.bench = bench;
@@ -187,6 +193,24 @@ void find_next(State& state) {
   }
 }
 
+// What starts next on cells, by the order alone or by a plan.
+void settle_cells(State& state) {
+  PlacedWork& placed = state.placed;
+  if (placed.ranked.empty()) {
+    placed.plan.kept = false;
+    placed.plan.reservations.clear();
+    return;
+  }
+  update_cells(state);
+  if (!placed.stale) return;
+  placed.stale = false;
+  if (state.policy.reservations > 0) {
+    plan_next(state);
+  } else {
+    find_next(state);
+  }
+}
+
 }  // namespace
 
 Shape shape_of(const State& state, const TaskRow& row) {
@@ -205,7 +229,9 @@ void refresh_shape(State& state, std::uint32_t number) {
   if (work.leader_flow == UINT32_MAX) {
     return state.placed.ranked.erase(state.placed.rank_positions, number);
   }
-  state.placed.ranked.put(state.placed.rank_positions, number, work.key);
+  if (!asks_for_instance(state, number)) {
+    state.placed.ranked.put(state.placed.rank_positions, number, work.key);
+  }
   take_bench(state, number, before == PlacedBench::none ? PlacedBench::open : before);
 }
 
@@ -250,21 +276,9 @@ bool is_known_blocked(const State& state, std::uint32_t number) {
 }
 
 void settle_placed(State& state) {
-  PlacedWork& placed = state.placed;
-  if (placed.next) return;
-  if (placed.ranked.empty()) {
-    placed.plan.kept = false;
-    placed.plan.reservations.clear();
-    return;
-  }
-  update_cells(state);
-  if (!placed.stale) return;
-  placed.stale = false;
-  if (state.policy.reservations > 0) {
-    plan_next(state);
-  } else {
-    find_next(state);
-  }
+  if (state.placed.next) return;
+  settle_cells(state);
+  settle_mig(state);
 }
 
 }  // namespace berth::core

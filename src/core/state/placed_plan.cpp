@@ -47,6 +47,9 @@ Parts parts_of(const State& state, const Lease& lease) {
   return parts_of(state, lease.gpus, lease.share, knows_end ? lease.expected : Duration::forever());
 }
 
+// Work without a GPU and MIG instances take nothing that anyone reserves.
+bool is_planned(const Lease& lease) { return !lease.gpus.empty() && !lease.instance; }
+
 // --- the pools ---
 
 void add_pools(State& state) {
@@ -63,8 +66,11 @@ void add_pools(State& state) {
     if (fresh) entry->second = plan.pools.add(plan.roots[cell.kind]);
     cell.pool = plan.pools.add(entry->second);
     std::int64_t accepting = 0;
-    for (const GpuId gpu : cell.gpus)
-      accepting += is_up && state.gpu(gpu).up && !state.gpu(gpu).draining ? kWholeGpu.value : 0;
+    const bool is_cut = state.gpu(cell.gpus.front()).spec.mig != mig::Geometry::none;
+    for (const GpuId gpu : cell.gpus) {
+      const bool accepts = is_up && !is_cut && state.gpu(gpu).up && !state.gpu(gpu).draining;
+      accepting += accepts ? kWholeGpu.value : 0;
+    }
     plan.pools.resize(cell.pool, accepting);
   }
 }
@@ -173,13 +179,13 @@ Time planned_end(const Lease& lease) {
 }
 
 void plan_start(State& state, const Lease& lease) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (!state.placed.plan.kept || !is_planned(lease)) return;
   state.placed.stale = true;
   state.placed.plan.pools.start(parts_of(state, lease), planned_end(lease));
 }
 
 void plan_finish(State& state, const Lease& lease) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (!state.placed.plan.kept || !is_planned(lease)) return;
   state.placed.stale = true;
   state.placed.plan.pools.finish(parts_of(state, lease), planned_end(lease));
 }
@@ -190,7 +196,7 @@ void plan_finish(State& state, const Lease&, GpuId) {
 }
 
 void plan_move_end(State& state, const Lease& lease, Time before) {
-  if (!state.placed.plan.kept || lease.gpus.empty()) return;
+  if (!state.placed.plan.kept || !is_planned(lease)) return;
   const Time end = planned_end(lease);
   if (end == before) return;
   state.placed.stale = true;

@@ -1,9 +1,11 @@
 // See config_messages.h.
 #include "api/config_messages.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "api/task_spec_reader.h"
+#include "config/sections.h"
 #include "core/model/ranges.h"
 
 namespace berth::api {
@@ -40,6 +42,15 @@ class Merger {
   void mebibytes_to(const std::string& field, std::int64_t value, Mib& to) {
     if (within(field, value, 0, core::kMibMax)) to = {value};
   }
+  void isolation(const std::string& name, core::Isolation& to) {
+    const std::vector<std::string> names = config::isolation_names();
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) {
+      to = static_cast<core::Isolation>(found - names.begin());
+    } else {
+      wrong("isolation", "expected none, batch, slice or gpu");
+    }
+  }
   void wrong(const std::string& field, std::string flaw) {
     flaws_.push_back({"config." + field, std::move(flaw)});
   }
@@ -59,7 +70,7 @@ v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier)
   if (spec.daily_token_limit) config.set_daily_token_limit(*spec.daily_token_limit);
   config.set_guaranteed_gpus(whole(spec.guaranteed_gpus));
   if (spec.max_gpus) config.set_max_gpus(whole(*spec.max_gpus));
-  config.set_isolated(spec.isolated);
+  config.set_isolation(config::isolation_names()[static_cast<std::size_t>(spec.isolation)]);
   config.set_tier(tier);
   return config;
 }
@@ -113,7 +124,7 @@ void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t&
   if (config.has_max_gpus()) {
     merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
   }
-  if (config.has_isolated()) spec.isolated = config.isolated();
+  if (config.has_isolation()) merger.isolation(config.isolation(), spec.isolation);
   if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {
     tier = static_cast<std::uint8_t>(config.tier());
   }

@@ -24,7 +24,7 @@ constexpr std::array kTenantFlags = {
     Flag{"--daily-token-limit", "N", "tokens it may spend each day"},
     Flag{"--guaranteed-gpus", "NUMBER", "GPUs it always gets"},
     Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
-    Flag{"--isolated", "true|false", "whether its batches share no GPU with others'"},
+    Flag{"--isolation", "none|batch|slice|gpu", "what it never shares with other tenants"},
     Flag{"--tier", "0|1|2|3", "the best its tasks may have, and their default"},
 };
 constexpr std::array kQueueFlags = {

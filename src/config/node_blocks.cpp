@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/mig_mode.h"
 #include "core/model/ranges.h"
 #include "core/packing/node_view.h"
 
@@ -61,6 +62,7 @@ void read_gpus(TableReader& table, NodeBlock& block) {
     table.number("vram", block.vram, vram_amounts(1));
   }
   table.number("speed", block.speed, thousandths(1, core::kSpeedMax));
+  read_mig_mode(table, block.kind, block.vram, block.mig);
   block.island = block.gpus_per_socket = std::max<std::int64_t>(block.gpus, 1);
   read_divisor(table, "island", block.gpus, "the GPUs of a node", block.island);
   read_nodes_per_island(table, block);
@@ -69,8 +71,8 @@ void read_gpus(TableReader& table, NodeBlock& block) {
   read_divisor(table, "gpus_per_switch", has_gpus ? block.gpus_per_socket : 0,
                "the GPUs of a socket", block.gpus_per_switch);
   if (has_gpus || table.has("gpus")) return;
-  for (const char* key : {"kind", "vram", "speed", "island", "nodes_per_island", "gpus_per_socket",
-                          "gpus_per_switch"}) {
+  for (const char* key : {"kind", "vram", "speed", "mig", "island", "nodes_per_island",
+                          "gpus_per_socket", "gpus_per_switch"}) {
     if (table.has_number(key)) table.error(key, table.path_of(key) + ": needs gpus");
   }
 }
@@ -101,6 +103,7 @@ core::GpuSpec NodeBlock::gpu_spec(std::int64_t gpu) const {
   core::GpuSpec spec;
   spec.vram = vram;
   spec.speed = speed;
+  spec.mig = mig;
   spec.socket = static_cast<std::uint8_t>(gpu / gpus_per_socket);
   spec.pcie_switch = static_cast<std::uint8_t>(gpu / gpus_per_switch);
   return spec;

@@ -28,6 +28,7 @@ struct NodeBlock {
   std::string kind = "gpu";
   Mib vram{0};
   Milli speed{1000};
+  core::mig::Geometry mig = core::mig::Geometry::none;
   std::int64_t island = 1;            // GPUs of a node that NVLink joins; 1: none
   std::int64_t nodes_per_island = 0;  // above 0: whole nodes are joined instead
   std::int64_t gpus_per_socket = 1;

@@ -94,6 +94,29 @@ TEST(NodeBlocks, IslandsOfWholeNodesLieInOneRack) {
   EXPECT_EQ(read("name = \"n\"\ngpus = 1\nvram_gb = 1\nnodes_per_island = 1\n").block.islands(), 0);
 }
 
+TEST(NodeBlocks, MigModeByTheKindOrByName) {
+  using core::mig::Geometry;
+  const auto mode = [](const std::string& keys) {
+    const Read block = read("name = \"n\"\ngpus = 1\n" + keys);
+    EXPECT_EQ(block.errors, Texts{}) << keys;
+    return block.block.gpu_spec(0).mig;
+  };
+  EXPECT_EQ(mode("vram_gb = 80\n"), Geometry::none);
+  EXPECT_EQ(mode("vram_gb = 80\nmig = false\n"), Geometry::none);
+  EXPECT_EQ(mode("vram_gb = 80\nkind = \"A100-SXM4\"\nmig = true\n"), Geometry::a100_80);
+  EXPECT_EQ(mode("vram_gb = 40\nkind = \"a100\"\nmig = true\n"), Geometry::a100_40);
+  EXPECT_EQ(mode("vram_gb = 141\nkind = \"H200\"\nmig = true\n"), Geometry::h200_141);
+  EXPECT_EQ(mode("vram_gb = 80\nmig = \"h100_80\"\n"), Geometry::h100_80);
+  const std::string list =
+      "\"a100_40\", \"a100_80\", \"h100_80\", \"h200_141\", \"b200_180\"";
+  const std::string gpus = "name = \"n\"\ngpus = 1\nvram_gb = 24\nkind = \"L4\"\n";
+  EXPECT_EQ(read(gpus + "mig = true\n").errors,
+            (Texts{"6:7: nodes.mig: the kind \"L4\" is not known to have MIG; expected one of " +
+                   list}));
+  EXPECT_EQ(read(gpus + "mig = \"a30\"\n").errors,
+            (Texts{"6:7: nodes.mig: expected true, false, or one of " + list}));
+}
+
 TEST(NodeBlocks, ErrorsAreReportedTogetherEachInItsPlace) {
   EXPECT_EQ(read("count = 0\ncpu = -1\nmemory = 64\ngpus = 17\nislnd = 4\n").errors,
             (Texts{"1:1: missing nodes.name: expected a name",

@@ -23,6 +23,8 @@ std::vector<std::string> order_names() {
   return {"fair", "fifo", "round_robin", "cost_aware", "sticky", "slowdown"};
 }
 
+std::vector<std::string> isolation_names() { return {"none", "batch", "slice", "gpu"}; }
+
 std::vector<std::string> packing_names() { return {"best_fit", "first_fit", "spread", "frag"}; }
 
 void NameBook::claim(const std::string& name, Origin at, std::string_view path,
@@ -75,7 +77,7 @@ void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
   table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
   table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
   table.number("max_gpus", tenant.max_gpus, kGpuAmount);
-  table.boolean("isolated", tenant.isolated);
+  table.choice("isolation", isolation_names(), tenant.isolation);
   // Two defaults that do not go together are reported where they stand.
   const bool says_either = table.has("max_gpus") || table.has("guaranteed_gpus");
   if (says_either && tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {

@@ -68,6 +68,8 @@ void read_gpu_block(TableReader& table, GpuBlock& gpus);
 void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,
                       std::int64_t tasks);
 
+// What a tenant's `isolation` may be, in the order of the enum.
+std::vector<std::string> isolation_names();
 // What `[policy] order` and `packing` may be, in the order of the enums.
 std::vector<std::string> order_names();
 std::vector<std::string> packing_names();

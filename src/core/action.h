@@ -10,12 +10,14 @@
 // agent that cannot give it back reports what comes behind as failed, or the GPU as lost.
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "core/model/mig.h"
 #include "core/model/reason.h"
 #include "core/model/specs.h"
 #include "core/model/task_states.h"
@@ -76,6 +78,7 @@ struct BatchStarted {
   NodeId node;  // where it runs when it has no GPU; else none
   Milli cpu;    // of the whole batch, and of its nodes each its part; see shape.h
   Mib memory;
+  std::optional<MigInstance> instance;  // that it has of its one GPU; the agent cuts it first
   std::vector<StartedTask> tasks;
   bool operator==(const BatchStarted&) const = default;
 };

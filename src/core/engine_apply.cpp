@@ -79,6 +79,7 @@ void put_node(State& state, const PutNode& put) {
   ASSERT(flaw_in(put.spec) == nullptr && put.node.value < kNodesMax);
   node_for(state, put.node).spec = put.spec;
   state.placed.cells_stale = true;
+  note_mig_node(state, put.node);
 }
 
 void put_gpu(State& state, const PutGpu& put) {
@@ -89,7 +90,7 @@ void put_gpu(State& state, const PutGpu& put) {
   const std::vector<std::uint32_t> leases = state.gpu(put.gpu).leases;
   for (const std::uint32_t lease : leases)
     use_nodes(state, state.leases[lease], -1);
-  state.gpu(put.gpu).spec = put.spec;
+  set_gpu_spec(state, put.gpu, put.spec);
   join_node(state, put.gpu);
   for (const std::uint32_t lease : leases)
     use_nodes(state, state.leases[lease], 1);
@@ -149,6 +150,7 @@ void set_node_up(State& state, NodeId id, bool up) {
   state.placed.plan.kept = false;  // its pools have another size
   state.placed.stale = true;
   note_node(state, id);
+  note_mig_node(state, id);
 }
 
 template <class Change>

@@ -52,6 +52,8 @@ void Decider::answer(const Event& event) {
           hold(body.task);
         } else if constexpr (std::is_same_v<Body, Release>) {
           answer_request(body.task, ReasonCode::none);
+        } else if constexpr (std::is_same_v<Body, PutGpu> || std::is_same_v<Body, ModelLoaded>) {
+          if (state_.has(body.gpu)) clear_for_mig(body.gpu);
         } else if constexpr (std::is_same_v<Body, TaskEnded>) {
           end_task(body.lease, body.outcome);
         } else if constexpr (std::is_same_v<Body, LeaseEnded>) {
@@ -142,7 +144,11 @@ void Decider::end_lease(const LeaseEnded& ended) {
   const Duration ran = is_refunded
                            ? Duration{0}
                            : std::max(state_.now - state_.leases[slot].started, Duration{1});
+  const std::vector<GpuId> gpus =
+      state_.leases[slot].model ? state_.leases[slot].gpus : std::vector<GpuId>{};
   emit(LeaseClosed{ended.lease, ran});
+  for (const GpuId gpu : gpus)
+    clear_for_mig(gpu);
 }
 
 // Every batch there is undone: its tasks go back to their places. A gang that still holds other
@@ -192,6 +198,16 @@ void Decider::fire(const DueTimer& timer) {
                        row.no.value, Time::never()}});
   } else {
     emit(TaskReady{row.no});
+  }
+}
+
+// A GPU in MIG mode has no use for models: they go as soon as nothing uses them.
+void Decider::clear_for_mig(GpuId gpu) {
+  if (state_.gpu(gpu).spec.mig == mig::Geometry::none) return;
+  const std::vector<Residence> residences = state_.gpu(gpu).residences;
+  for (const Residence& residence : residences) {
+    if (residence.loading || residence.leases > 0) continue;
+    emit(EvictModel{gpu, residence.model, residence.load});
   }
 }
 

@@ -89,6 +89,7 @@ void name_holder(const State& state, const TaskRow& row, Reason& reason, Explana
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     const Gpu& gpu = state.gpus[i];
     if (!gpu.up || gpu.draining || gpu.leases.empty() || gpu.usable.value < row.vram) continue;
+    if (!takes_batches(gpu)) continue;
     if (reason.code == ReasonCode::model_busy && find_residence(gpu, model) == nullptr) continue;
     if (!closest || is_closer(gpu, state.gpu(closest))) closest = GpuId{i};
   }

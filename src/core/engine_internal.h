@@ -48,6 +48,7 @@ class Decider {
   void hold(TaskNo task);
   void end_task(LeaseId lease, const TaskOutcome& outcome);
   void end_lease(const LeaseEnded& ended);
+  void clear_for_mig(GpuId gpu);
   void lose_gpu(GpuId gpu);
   void lose_node(NodeId node);
   void cancel_groups();

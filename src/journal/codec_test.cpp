@@ -198,10 +198,10 @@ TEST(CodecGolden, PutTenantWithAndWithoutLimits) {
             packed("02 0000000000000000 01000000 "  // tag, now, tenant
                    "e803000000000000 00 00 "        // weight, max_queue_size, token_bucket_size
                    "6400000000000000 00 "           // token_refill_rate, daily_token_limit
-                   "0000000000000000 00 00"));      // guaranteed_gpus, max_gpus, isolated
+                   "0000000000000000 00 00"));      // guaranteed_gpus, max_gpus, isolation
   spec.max_queue_size = 3;
   spec.max_gpus = Milli{4};
-  spec.isolated = true;
+  spec.isolation = core::Isolation::batch;
   EXPECT_EQ(to_hex(encoded(core::Event{Time{0}, core::PutTenant{TenantId{1}, spec}})),
             packed("02 0000000000000000 01000000 e803000000000000 0103000000 "
                    "00 6400000000000000 00 0000000000000000 "
@@ -225,7 +225,7 @@ TEST(CodecGolden, BatchStarted) {
                    "f401000000000000 0004000000000000 "      // share, vram
                    "0300000000000000 01000000 04000000 "     // expected, gpus
                    "ffffffff 0900000000000000 "              // node: none, cpu
-                   "0a00000000000000 "                       // memory
+                   "0a00000000000000 00 "                    // memory, instance: none
                    "02000000 "                               // tasks
                    "0500000000000000 01000000 0600000000000000 "
                    "0700000000000000 02000000 f8ffffffffffffff"));

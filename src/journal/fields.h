@@ -60,6 +60,19 @@ constexpr bool is_known(EnumCheck, core::Packing x) {
   return false;
 }
 constexpr bool is_known(EnumCheck, core::TableKind x) { return x == core::TableKind::packing; }
+constexpr bool is_known(EnumCheck, core::Isolation x) {
+  switch (x) {
+    case core::Isolation::none:
+    case core::Isolation::batch:
+    case core::Isolation::slice:
+    case core::Isolation::gpu:
+      return true;
+  }
+  return false;
+}
+constexpr bool is_known(EnumCheck, core::mig::Geometry x) {
+  return static_cast<std::size_t>(x) < core::mig::kGeometries;
+}
 constexpr bool is_known(EnumCheck, core::Level x) {
   switch (x) {
     case core::Level::gpu:
@@ -127,13 +140,14 @@ BERTH_FIELDS(Milli, value);
 // ---- Specs --------------------------------------------------------------------------------------
 
 BERTH_FIELDS(core::TenantSpec, weight, max_queue_size, token_bucket_size, token_refill_rate,
-             daily_token_limit, guaranteed_gpus, max_gpus, isolated);
+             daily_token_limit, guaranteed_gpus, max_gpus, isolation);
 BERTH_FIELDS(core::QueueSpec, model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late,
              max_gpus, min_gpus, batch_base, batch_per_task);
 BERTH_FIELDS(core::ModelSpec, weights, vram_per_task, load_time, keep_alive);
 BERTH_FIELDS(core::Shape, gpus, groups, within, required, profile, share, vram, cpu, memory, kinds);
 BERTH_FIELDS(core::NodeSpec, rack, cpu, memory);
-BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch);
+BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch, mig);
+BERTH_FIELDS(core::MigInstance, geometry, profile, start);
 BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, age_step, patience,
              tier_patience, max_holds, starts_per_step, max_live_tasks, live_reserve, aging_factor,
              usage_window, poison_after, max_infrastructure_losses, reservations, backfill_visits,
@@ -190,7 +204,7 @@ BERTH_MESSAGE(132, core::TaskDeferred, task, reason, eligible_at, failure);
 BERTH_MESSAGE(133, core::TaskFinished, task, state, reason);
 BERTH_FIELDS(core::StartedTask, task, attempt, charge_us);
 BERTH_MESSAGE(134, core::BatchStarted, lease, queue, model, share, vram, expected, gpus, node, cpu,
-              memory, tasks);
+              memory, instance, tasks);
 BERTH_MESSAGE(135, core::StopTask, lease, task);
 BERTH_MESSAGE(136, core::LeaseCharged, lease, quantum);
 BERTH_MESSAGE(137, core::LeaseClosed, lease, ran);

@@ -54,9 +54,10 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Gpu& gpu, const core::Residence& residence) {
   const auto& [spec, usable, up, draining, adopts, leased, weights, weights_busy, shares, reported,
-               held_for, kept_for, leases, residences, pauses, indexed, free_entry, reclaim_entry] =
-      gpu;
-  // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, indexed, the entries.
+               held_for, kept_for, leases, slices, cut, residences, pauses, indexed, free_entry,
+               reclaim_entry, mig_entry] = gpu;
+  // Derived: usable, leased, weights, weights_busy, shares, held_for, leases, slices, cut, indexed,
+  // the entries.
   const auto& [model, load, model_weights, loading, used, users, since, idle_since, owed] =
       residence;
   // Derived: users (leases).
@@ -64,8 +65,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Lease& lease, const core::LeaseTask& lease_task) {
-  const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks, live, running,
-               preempted, started, expected, charged, rate, load_us, parts] = lease;
+  const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, instance, tasks, live,
+               running, preempted, started, expected, charged, rate, load_us, parts] = lease;
   // Derived: live.
   const auto& [task, slot, tenant, is_live, part, charged_us, use] = lease_task;
   // Derived: slot.

@@ -266,6 +266,7 @@ struct LeaseRecord {
   std::uint16_t asked = 0;
   Milli cpu;
   Mib memory;
+  std::optional<core::MigInstance> instance;
   std::vector<LeaseTaskRecord> tasks;
   bool running = false;
   bool preempted = false;
@@ -276,8 +277,8 @@ struct LeaseRecord {
   std::int64_t load_us = 0;
   std::int64_t parts = 0;
 };
-BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, node, asked, cpu, memory, tasks,
-             running, preempted, started, expected, charged, rate, load_us, parts);
+BERTH_FIELDS(LeaseRecord, id, queue, model, share, vram, gpus, node, asked, cpu, memory, instance,
+             tasks, running, preempted, started, expected, charged, rate, load_us, parts);
 
 // A waiting task about which something is still to be decided.
 struct RipeRecord {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/mig/placement.h"
 #include "journal/state_restorer.h"
 
 namespace berth::journal {
@@ -21,6 +22,26 @@ bool is_sane(const core::Shape& shape) {
   spec.memory = shape.memory;
   spec.kinds = shape.kinds;
   return core::flaw_in(spec) == nullptr;
+}
+
+// Of a MIG profile the task counts with its part of a GPU.
+bool is_shape_of(const TaskRecord& record) {
+  const core::Shape& shape = *record.shape;
+  if (!is_sane(shape) || shape.gpus != record.gpus || shape.vram != record.vram) return false;
+  const bool has_profile = shape.profile != core::mig::kNoProfile;
+  return record.share == (has_profile ? core::mig::use_of(shape.profile).value : shape.share);
+}
+
+// All that runs on a GPU is of one geometry.
+bool is_cut_alike(const core::Lease& lease, const core::Gpu& gpu) {
+  const core::mig::Geometry cut =
+      lease.instance ? lease.instance->geometry : core::mig::Geometry::none;
+  return gpu.cut == cut;
+}
+
+bool could_take(const core::MigInstance& instance, const core::Gpu& gpu) {
+  return instance.geometry != core::mig::Geometry::none &&
+         core::mig::legal(instance.geometry, gpu.slices, instance.profile, instance.start);
 }
 
 using core::ReasonCode;
@@ -145,10 +166,7 @@ void Restorer::take(const TaskRecord& record) {
   require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
           "an instant for expires");
   require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
-  require(
-      !record.shape || (record.shape->gpus == record.gpus && record.shape->share == record.share &&
-                        record.shape->vram == record.vram && is_sane(*record.shape)),
-      "a shape in range");
+  require(!record.shape || is_shape_of(record), "a shape in range");
   if (!in_.ok()) return;
   require(!state.tasks.ended(record.no), "a task that has not ended");
   if (!in_.ok()) return;
@@ -292,6 +310,7 @@ void Restorer::take(const LeaseRecord& record) {
   lease.asked = record.asked;
   lease.cpu = record.cpu;
   lease.memory = record.memory;
+  lease.instance = record.instance;
   lease.running = record.running;
   lease.preempted = record.preempted;
   lease.started = record.started;
@@ -375,9 +394,17 @@ void Restorer::take_slice(const core::Lease& lease, std::uint32_t lease_slot, Gp
   if (!in_.ok()) return;
   core::Gpu& gpu = state.gpu(id);
   require(gpu.leases.empty() || gpu.leases.back() != lease_slot, "each GPU once");
-  gpu.leased += lease.vram;
   gpu.shares += lease.share;
+  const bool is_alike = gpu.leases.empty() || is_cut_alike(lease, gpu);
   gpu.leases.push_back(lease_slot);
+  if (lease.instance) {
+    require(is_alike && lease.asked == 1 && !lease.model && could_take(*lease.instance, gpu),
+            "an instance that may be cut there");
+    if (in_.ok()) core::take_instance(state, id, *lease.instance);
+    return;
+  }
+  require(is_alike, "no instance beside a batch");
+  gpu.leased += lease.vram;
   if (!lease.model) return;
   core::Residence* residence = find_residence(gpu, lease.model);
   require(residence != nullptr && !residence->loading, "its model on its GPUs");

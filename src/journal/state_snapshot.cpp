@@ -283,6 +283,7 @@ LeaseRecord lease_record(const core::Lease& lease) {
                      .asked = lease.asked,
                      .cpu = lease.cpu,
                      .memory = lease.memory,
+                     .instance = lease.instance,
                      .tasks = {},
                      .running = lease.running,
                      .preempted = lease.preempted,

@@ -376,7 +376,7 @@ TEST(StateSnapshot, ABusyQueueWithAnIsolatedTenantComesBack) {
     feed(core::Submit{engine.next_task_no(), spec});
   };
   core::TenantSpec isolated;
-  isolated.isolated = true;
+  isolated.isolation = core::Isolation::batch;
   feed(core::PutTenant{TenantId{0}, {}});
   feed(core::PutTenant{TenantId{1}, isolated});
   feed(core::PutTenant{TenantId{2}, {}});
@@ -430,7 +430,7 @@ TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
   EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, none)),
             "engine: expected a queue that exists at byte 0");
   EXPECT_EQ(refusal(with_section(bytes, StateSection::models, none)),
-            "gpus: expected a model that exists at byte 62");
+            "gpus: expected a model that exists at byte 63");
 
   auto signals = copy_of(*SnapshotReader::open(bytes)->section(7));
   signals.insert(signals.end(), signals.begin(), signals.end());

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "core/mig/profiles.h"
+
 namespace berth::service {
 namespace {
 
@@ -21,6 +23,9 @@ std::string subject_name(std::string_view noun, std::uint64_t subject, const Boa
   if (noun == "task") {
     const TaskLine* line = board.tasks().find(TaskNo{subject});
     return line == nullptr ? "t-" + std::to_string(subject) : id_of(*line->card);
+  }
+  if (noun == "mig_profile" && subject < core::mig::kProfiles) {
+    return std::string(core::mig::name_of(static_cast<core::mig::ProfileId>(subject)));
   }
   return std::to_string(subject);
 }
@@ -59,6 +64,11 @@ ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own)
   words.message = info.sentence;
   if (reason.code == core::ReasonCode::waits_for_time) {
     words.message += ": in " + amount(reason.need - reason.have, info.unit);
+  } else if (reason.code == core::ReasonCode::mig_profile_absent) {
+    words.message +=
+        ": there are " + core::mig::names_of_geometries(static_cast<std::uint64_t>(reason.have));
+  } else if (reason.code == core::ReasonCode::mig_start_short) {
+    words.message += ": " + std::to_string(reason.have) + " of " + amount(reason.need, info.unit);
   } else if (!info.unit.empty() && reason.need != reason.have) {
     words.message +=
         ": needs " + amount(reason.need, info.unit) + ", has " + amount(reason.have, info.unit);

@@ -168,6 +168,9 @@ void EventLog::on_event(const core::Event& event) {
                        .member("vram_mib", e.spec.vram.value)
                        .member("speed_milli", e.spec.speed.value);
                    if (e.spec.island) json_.member("island", e.spec.island.value);
+                   if (e.spec.mig != core::mig::Geometry::none) {
+                     json_.member("mig", core::mig::name_of(e.spec.mig));
+                   }
                  },
                  [&](const core::PutTable& e) {
                    json_.member("version", e.version).member("bytes", e.bytes.size());
@@ -285,6 +288,10 @@ void EventLog::on_action(Time at, const core::Action& action) {
                    if (a.node) write_node(a.node);
                    if (a.cpu.value > 0) json_.member("cpu_milli", a.cpu.value);
                    if (a.memory.value > 0) json_.member("memory_mib", a.memory.value);
+                   if (a.instance) {
+                     json_.member("profile", core::mig::name_of(a.instance->profile))
+                         .member("start", static_cast<int>(a.instance->start));
+                   }
                    json_.key("gpus").begin_array();
                    for (const GpuId gpu : a.gpus)
                      json_.value(scenario_.gpus.names[gpu.value]);

@@ -72,7 +72,7 @@ token_refill_rate = 30
 daily_token_limit = 40
 guaranteed_gpus = 0.5
 max_gpus = 2
-isolated = true
+isolation = "batch"
 [[models]]
 name = "m"
 weights = "10GB"
@@ -106,7 +106,7 @@ long_share = 0.5
   tenant.daily_token_limit = 40;
   tenant.guaranteed_gpus = Milli{500};
   tenant.max_gpus = Milli{2000};
-  tenant.isolated = true;
+  tenant.isolation = core::Isolation::batch;
   EXPECT_EQ(scenario.tenants.specs[0], tenant);
   EXPECT_EQ(scenario.models.specs[0].spec,
             (core::ModelSpec{Mib{10'240}, Mib{1024}, seconds(3), minutes(1)}));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/mig_mode.h"
 #include "config/node_blocks.h"
 #include "core/model/ranges.h"
 
@@ -26,6 +27,10 @@ void check_resident(TableReader& table, const Scenario& scenario, const Gpu& gpu
       table.error("resident", table.path_of("resident") + ": " +
                                   quoted(scenario.models.names[model.value]) + " is named twice");
     }
+  }
+  if (gpu.spec.mig != core::mig::Geometry::none && !gpu.resident.empty()) {
+    table.error("resident",
+                table.path_of("resident") + ": a GPU in MIG mode takes instances, not models");
   }
   const Mib room = usable(gpu.spec.vram, scenario.policy.vram_usable);
   if (weights > room) {
@@ -142,6 +147,7 @@ void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   Gpu gpu;
   gpu.spec.vram = block.vram;
   gpu.spec.speed = block.speed;
+  config::read_mig_mode(table, block.kind, block.vram, gpu.spec.mig);
   std::string node = "node";
   table.name("node", node);
   std::int64_t gpus_per_node = 0;

@@ -107,6 +107,10 @@ void check_shape(TableReader& table, const TaskTemplate& task) {
   const std::int64_t most = std::ranges::max(counts);
   if (std::ranges::min(counts) == 0) check_without_gpu(table, task);
   if (most > 1) check_on_several(table, task, most);
+  if (task.spec.profile != core::mig::kNoProfile &&
+      least(task, Field::share, task.spec.share.value) < kWholeGpu.value) {
+    table.error("share", table.path_of("share") + ": a MIG profile says how much of the GPU it is");
+  }
   check_groups(table, task.spec, counts);
 }
 

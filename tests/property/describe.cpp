@@ -3,6 +3,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "core/mig/profiles.h"
 #include "tests/property/world.h"
 
 namespace berth::property {
@@ -58,7 +59,9 @@ struct Teller {
         << " guaranteed=" << e.spec.guaranteed_gpus.value;
     if (e.spec.max_gpus) out << " max_gpus=" << e.spec.max_gpus->value;
     if (e.spec.max_queue_size) out << " max_queue=" << *e.spec.max_queue_size;
-    if (e.spec.isolated) out << " isolated";
+    if (e.spec.isolation != core::Isolation::none) {
+      out << " isolation " << static_cast<int>(e.spec.isolation);
+    }
   }
   void operator()(const core::PutQueue& e) const {
     out << "PutQueue " << e.queue << " model=" << e.spec.model << " batch=" << e.spec.max_batch_size
@@ -78,7 +81,8 @@ struct Teller {
   }
   void operator()(const core::PutGpu& e) const {
     out << "PutGpu " << e.gpu << " vram=" << e.spec.vram.value << " speed=" << e.spec.speed.value
-        << " node=" << e.spec.node << " kind=" << e.spec.kind << " island=" << e.spec.island;
+        << " node=" << e.spec.node << " kind=" << e.spec.kind << " island=" << e.spec.island
+        << " mig=" << core::mig::name_of(e.spec.mig);
   }
   void operator()(const core::PutTable& e) const {
     out << "PutTable " << e.version << " bytes=" << e.bytes.size();
@@ -160,6 +164,10 @@ struct Teller {
     if (a.node) out << " node=" << a.node;
     if (a.cpu.value > 0 || a.memory.value > 0) {
       out << " cpu=" << a.cpu.value << " memory=" << a.memory.value;
+    }
+    if (a.instance) {
+      out << " " << core::mig::name_of(a.instance->profile) << " at "
+          << static_cast<int>(a.instance->start);
     }
     out << " tasks";
     for (const core::StartedTask& t : a.tasks) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/mig/profiles.h"
+
 namespace berth::property {
 namespace {
 
@@ -48,9 +50,23 @@ const Oracle::Task& Oracle::task(TaskNo no) const { return const_cast<Oracle*>(t
 Mib Oracle::leased(GpuId gpu) const {
   Mib sum;
   for (const auto& [id, lease] : leases_) {
+    if (lease.instance) continue;  // its memory is cut off
     if (std::count(lease.gpus.begin(), lease.gpus.end(), gpu) > 0) sum += lease.vram;
   }
   return sum;
+}
+std::vector<const Oracle::Lease*> Oracle::leases_on(GpuId gpu) const {
+  std::vector<const Lease*> leases;
+  for (const auto& [id, lease] : leases_) {
+    if (std::count(lease.gpus.begin(), lease.gpus.end(), gpu) > 0) leases.push_back(&lease);
+  }
+  return leases;
+}
+bool Oracle::takes_batches(GpuId gpu) const {
+  const std::vector<const Lease*> leases = leases_on(gpu);
+  return gpus_.at(gpu).spec.mig == core::mig::Geometry::none &&
+         std::none_of(leases.begin(), leases.end(),
+                      [](const Lease* lease) { return lease->instance.has_value(); });
 }
 Mib Oracle::weights(GpuId gpu) const {
   Mib sum;
@@ -169,6 +185,7 @@ void Oracle::apply(const core::Event& event) {
           // Unasked: taken over where it fits, unless something has left the GPU before.
           const Mib size = models_.at(e.model).weights;
           const auto usable = Mib{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
+          if (!takes_batches(e.gpu)) return;
           if (!gpu.was_left && e.ok && leased(e.gpu) + weights(e.gpu) + size <= usable) {
             gpu.weights.try_emplace(e.model, Weights{size, {}});
           }
@@ -203,6 +220,9 @@ void Oracle::apply(const core::Action& action) {
                   text("task", a.task) + " was accepted while its queue drained");
           fresh.submitted = now_;
           fresh.held = fresh.spec.held;
+          fresh.isolation = tenants_.at(fresh.spec.tenant).isolation;
+          require(fresh.spec.profile == 0 || fresh.isolation != core::Isolation::gpu,
+                  text("task", a.task) + " was accepted with a profile against its isolation");
           fresh.vram = fresh.spec.vram;
           const ModelId model = queues_.at(fresh.spec.queue).model;
           if (model && fresh.vram.value == 0) fresh.vram = models_.at(model).vram_per_task;
@@ -277,6 +297,8 @@ void Oracle::check_gpu(const core::BatchStarted& batch, GpuId id) const {
   const Gpu& gpu = gpus_.at(id);
   require(gpu.up, where + ": the GPU is lost");
   require(!gpu.draining, where + ": the GPU drains");
+  if (batch.instance) return check_instance(batch, id);
+  require(takes_batches(id), where + ": the GPU is cut into instances");
   const Mib usable{gpu.spec.vram.value * policy_.vram_usable.value / 1000};
   const Mib used = leased(id) + weights(id) + batch.vram;
   require(used <= usable,
@@ -299,6 +321,47 @@ void Oracle::check_gpu(const core::BatchStarted& batch, GpuId id) const {
   require(idle || batch.gpus.size() == 1, where + ": a gang on a busy GPU");
 }
 
+// Bits of the slices, by the rule of the tables: a start that is allowed, nobody else's slices, one
+// media extension, all instances of one geometry and nothing else beside them.
+void Oracle::check_instance(const core::BatchStarted& batch, GpuId id) const {
+  const std::string where = text("lease", batch.lease) + " on " + text("GPU", id);
+  const core::MigInstance& own = *batch.instance;
+  const Gpu& gpu = gpus_.at(id);
+  require(batch.gpus.size() == 1 && batch.tasks.size() == 1, where + ": an instance is shared");
+  require(own.geometry != core::mig::Geometry::none && own.geometry == gpu.spec.mig,
+          where + ": the GPU is cut in another way");
+  require(gpu.weights.empty(), where + ": models are in the way");
+  const core::mig::SlotClass* slot = core::mig::slot_class(own.geometry, own.profile);
+  require(slot != nullptr, where + ": the GPU does not have the profile");
+  require(own.start < 8 && (slot->starts >> own.start & 1) != 0, where + ": no legal start");
+  require(batch.vram == slot->memory, where + ": another VRAM than the profile's");
+  require(batch.share.value == slot->compute_slices * 1000 / 7, where + ": another share");
+  const auto mask = [](const core::mig::SlotClass& of, unsigned start) {
+    return ((1U << of.memory_slices) - 1U) << start;
+  };
+  int compute = slot->compute_slices;
+  for (const Lease* lease : leases_on(id)) {
+    require(lease->instance.has_value(), where + ": a batch runs there");
+    const core::MigInstance& other = *lease->instance;
+    require(other.geometry == own.geometry, where + ": instances of two geometries");
+    const core::mig::SlotClass& taken = *core::mig::slot_class(other.geometry, other.profile);
+    require((mask(taken, other.start) & mask(*slot, own.start)) == 0, where + ": an overlap");
+    require(!taken.media || !slot->media, where + ": two with the media extension");
+    compute += taken.compute_slices;
+  }
+  require(compute <= 7, where + ": more compute slices than there are");
+}
+
+void Oracle::check_alone(const core::BatchStarted& batch, const Lease& lease) const {
+  if (batch.instance) return;
+  for (const GpuId gpu : batch.gpus) {
+    for (const Lease* other : leases_on(gpu)) {
+      require(!lease.alone && !other->alone,
+              text("lease", batch.lease) + " shares " + text("GPU", gpu) + " against an isolation");
+    }
+  }
+}
+
 void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask& started) const {
   const std::string who = text("task", started.task);
   const Task& known = task(started.task);
@@ -310,7 +373,10 @@ void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask
           who + " got other CPUs or memory than it asked for");
   require(!known.placed || batch.tasks.size() == 1, who + " is placed and shares a batch");
   check_domain(batch, known.spec);
-  require(known.spec.share <= batch.share, who + " has a larger share than its batch");
+  require(batch.instance ? batch.instance->profile == known.spec.profile : known.spec.profile == 0,
+          who + " has another instance than it asked for");
+  require(batch.instance || known.spec.share <= batch.share,
+          who + " has a larger share than its batch");
   require(known.spec.not_before <= now_, who + " started too early");
   require(known.started_once || known.submitted + known.spec.tolerated_wait >= now_,
           who + " started past its tolerated wait");
@@ -432,6 +498,8 @@ void Oracle::start(const core::BatchStarted& batch) {
               batch.node,
               batch.cpu,
               batch.memory,
+              batch.instance,
+              false,
               std::max<std::int64_t>(1, static_cast<std::int64_t>(batch.gpus.size())),
               {}};
   check_nodes(batch, lease);
@@ -448,12 +516,15 @@ void Oracle::start(const core::BatchStarted& batch) {
     known.started_once = true;
     vram += known.vram;
     tenants.insert(known.spec.tenant);
-    isolated = isolated || tenants_.at(known.spec.tenant).isolated;
+    isolated = isolated || tenants_.at(known.spec.tenant).isolation != core::Isolation::none;
+    lease.alone = lease.alone || known.isolation >= core::Isolation::slice;
     lease.use.emplace_back(known.spec.tenant, use * (i + 1) / count - use * i / count);
   }
-  require(vram == batch.vram, who + " promises " + std::to_string(batch.vram.value) +
-                                  " MiB for tasks of " + std::to_string(vram.value));
+  require(batch.instance ? vram <= batch.vram : vram == batch.vram,
+          who + " promises " + std::to_string(batch.vram.value) + " MiB for tasks of " +
+              std::to_string(vram.value));
   require(!isolated || tenants.size() == 1, who + " mixes an isolated tenant with others");
+  check_alone(batch, lease);
   check_limits(batch, lease);
   leases_[batch.lease] = std::move(lease);
 }

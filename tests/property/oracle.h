@@ -4,10 +4,12 @@
 // sentence, when an action breaks a promise: something lost or started twice, a GPU over-committed
 // in VRAM or compute, a batch that mixes queues or isolated tenants or is too large, a start on a
 // GPU that is lost or drains, part of a gang, a second end, a start after the end or past a limit,
-// a node over-committed in CPUs or memory, a GPU of a kind or in a domain that was not asked for.
+// a node over-committed in CPUs or memory, a GPU of a kind or in a domain that was not asked for, a
+// MIG instance where none may lie or where another does, a GPU shared against a tenant's isolation.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,7 +36,8 @@ class Oracle {
     LeaseId lease;  // none: not running
     bool held = false;
     bool started_once = false;
-    bool placed = false;  // by nodes, alone
+    bool placed = false;                                // by nodes, alone
+    core::Isolation isolation = core::Isolation::none;  // of its tenant when it was accepted
   };
   struct Lease {
     QueueId queue;
@@ -45,7 +48,9 @@ class Oracle {
     NodeId node;  // of a lease without a GPU
     Milli cpu;
     Mib memory;
-    std::int64_t asked = 1;                              // GPUs, before any was lost
+    std::optional<core::MigInstance> instance;
+    bool alone = false;      // shares its GPU with nobody, but by instances
+    std::int64_t asked = 1;  // GPUs, before any was lost
     std::vector<std::pair<TenantId, std::int64_t>> use;  // of each task, in thousandths of a GPU
   };
   struct Node {
@@ -70,6 +75,11 @@ class Oracle {
   void apply(const core::Action& action);
   void start(const core::BatchStarted& batch);
   void check_gpu(const core::BatchStarted& batch, GpuId id) const;
+  void check_instance(const core::BatchStarted& batch, GpuId id) const;
+  void check_alone(const core::BatchStarted& batch, const Lease& lease) const;
+  // A GPU in no MIG mode, and without an instance left from one.
+  bool takes_batches(GpuId gpu) const;
+  std::vector<const Lease*> leases_on(GpuId gpu) const;
   void check_task(const core::BatchStarted& batch, const core::StartedTask& started) const;
   void check_limits(const core::BatchStarted& batch, const Lease& lease) const;
   void check_nodes(const core::BatchStarted& batch, const Lease& lease) const;

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <utility>
 
+#include "core/mig/profiles.h"
 #include "core/state/state.h"
 
 namespace berth::property {
@@ -12,6 +13,7 @@ namespace {
 
 using core::Dependency;
 using core::Failure;
+using core::mig::Geometry;
 
 constexpr std::int64_t kGib = 1024;
 constexpr std::uint32_t kNodes = 3;       // the last has no GPUs
@@ -195,7 +197,7 @@ core::TenantSpec World::tenant(Digits digits) const {
   if (digits.one_in(4)) spec.daily_token_limit = 5 + digits.pick(20);
   if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
   if (digits.one_in(3)) spec.max_gpus = Milli{1000 + 250 * std::int64_t{digits.pick(8)}};
-  spec.isolated = digits.one_in(4);
+  if (digits.one_in(4)) spec.isolation = static_cast<core::Isolation>(1 + digits.pick(3));
   return spec;
 }
 
@@ -236,11 +238,17 @@ core::NodeSpec World::node(Digits digits) const {
 
 core::GpuSpec World::gpu(Digits digits) const {
   core::GpuSpec spec;
+  if (options_.changes_mig) {
+    spec.mig = digits.pick<Geometry>({Geometry::a100_40, Geometry::none, Geometry::a100_80});
+  }
   spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 12})};
   spec.speed = digits.pick<Milli>({{1000}, {2000}, {500}});
   spec.kind = KindId{digits.pick(2)};
   spec.node = NodeId{digits.pick(2)};
   if (digits.one_in(2)) spec.island = IslandId{2 * spec.node.value + digits.pick(2)};
+  if (!options_.changes_mig && digits.one_in(5)) {
+    spec.mig = digits.pick<Geometry>({Geometry::a100_40, Geometry::a100_80});
+  }
   return spec;
 }
 
@@ -299,6 +307,14 @@ void World::ask_for_node(Digits& digits, core::TaskSpec& spec) {
   }
 }
 
+void World::ask_for_instance(Digits& digits, core::TaskSpec& spec) {
+  static constexpr const char* kProfiles[] = {"1g.5gb",  "1g.10gb", "2g.10gb",    "3g.20gb",
+                                              "2g.20gb", "7g.40gb", "1g.10gb+me", "4g.40gb"};
+  spec.profile = core::mig::profile_named(digits.pick(kProfiles));
+  if (!digits.one_in(8)) spec.share = kWholeGpu;  // now and then wrong
+  spec.vram = Mib{512 * std::int64_t{digits.pick(24)}};
+}
+
 core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
                            std::uint32_t in_workflow) const {
   core::TaskSpec spec;
@@ -339,6 +355,8 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
     }
     if (extras.one_in(2)) spec.on_dependency_failure = core::OnDependencyFailure::release;
   }
+  const bool mostly = options_.changes_mig && extras.pick(3) < 2;
+  if (!with_model && spec.gpus == 1 && (mostly || extras.one_in(4))) ask_for_instance(extras, spec);
   return spec;
 }
 
@@ -488,6 +506,12 @@ void World::reconfigure(const Command& command) {
       return feed(core::PutModel{ModelId{digits.pick(models_)}, model(Digits(command.c))});
     }
     case 3: {
+      if (options_.changes_mig && digits.one_in(2)) {
+        const GpuId id{digits.pick(gpus_)};
+        core::GpuSpec spec = engine_.state().gpu(id).spec;
+        spec.mig = static_cast<Geometry>(command.c % 3);
+        return feed(core::PutGpu{id, spec});
+      }
       // One more GPU, up to a few.
       if (gpus_ >= 8) return feed(core::Tick{});
       gpu_numbers_[gpus_] = command.c;

@@ -69,6 +69,7 @@ struct WorldOptions {
   bool changes_policy = true;
   bool one_start_per_step = false;
   bool only_workflows = false;  // several tasks come at once
+  bool changes_mig = false;     // GPUs go into MIG mode and out of it
 };
 
 class World {
@@ -119,6 +120,7 @@ class World {
   core::TaskSpec task(Digits shape, Digits extras, TaskNo first, std::uint32_t in_workflow) const;
   // What it asks of nodes, beside GPUs, share and VRAM.
   static void ask_for_node(Digits& digits, core::TaskSpec& spec);
+  static void ask_for_instance(Digits& digits, core::TaskSpec& spec);
   void submit(const Command& command);
   void agent_reports(const Command& command);
   void model_reports(const Command& command);

@@ -4,6 +4,8 @@
 #include <array>
 #include <variant>
 
+#include "core/mig/profiles.h"
+
 namespace berth::scenario {
 namespace {
 
@@ -49,6 +51,8 @@ std::string amounts(const Reason& reason, const ReasonInfo& info) {
     case ReasonCode::attempts_spent:
     case ReasonCode::infrastructure_lost:
       return need + " of " + have + unit;
+    case ReasonCode::mig_start_short:
+      return have + " of " + need + unit;
     case ReasonCode::behind_in_flow:
     case ReasonCode::load_failed:
       return need + unit;
@@ -87,6 +91,9 @@ std::string text_of(Mib vram) {
 std::string text_of(Milli ratio) { return decimal(ratio.value, 1000); }
 
 std::string Log::subject(std::string_view noun, std::uint64_t id) const {
+  if (noun == "mig_profile") {
+    return std::string(noun) + " " + std::string(mig::name_of(static_cast<mig::ProfileId>(id)));
+  }
   const NameTable* table = noun == "task"     ? &names_.tasks
                            : noun == "gpu"    ? &names_.gpus
                            : noun == "queue"  ? &names_.queues
@@ -107,6 +114,9 @@ std::string Log::reason(const Reason& reason, TaskNo about) const {
   if (reason.subject != Reason::kNoSubject && !is_itself) {
     text += ", " + subject(info.subject, reason.subject);
   }
+  if (reason.code == ReasonCode::mig_profile_absent) {
+    text += ", there are " + mig::names_of_geometries(static_cast<std::uint64_t>(reason.have));
+  }
   if (reason.at != Time::never()) text += ", until " + text_of(reason.at);
   return text;
 }
@@ -123,6 +133,10 @@ std::string Log::batch(const BatchStarted& batch) const {
   if (batch.share != kWholeGpu) notes += ", share " + text_of(batch.share);
   if (batch.cpu.value > 0) notes += ", cpu " + text_of(batch.cpu);
   if (batch.memory.value > 0) notes += ", memory " + text_of(batch.memory);
+  if (batch.instance) {
+    notes += ", " + std::string(mig::name_of(batch.instance->profile)) + " at " +
+             std::to_string(batch.instance->start);
+  }
   if (shows_charges_) {
     notes += ", charged";
     for (const StartedTask& started : batch.tasks)

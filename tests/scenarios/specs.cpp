@@ -11,6 +11,7 @@ namespace berth::scenario {
 namespace {
 
 using core::Failure;
+using core::Isolation;
 using core::Level;
 using core::OnDependencyFailure;
 using core::Order;
@@ -116,7 +117,13 @@ void read_fields(Words& w, core::TenantSpec& spec) {
   if (const auto n = w.integer("daily")) spec.daily_token_limit = *n;
   set_if(spec.guaranteed_gpus, w.ratio("guaranteed_gpus"));
   if (const auto n = w.ratio("max_gpus")) spec.max_gpus = *n;
-  if (w.flag("isolated")) spec.isolated = true;
+  if (const auto name = w.option("isolation")) {
+    spec.isolation = one_of<Isolation, 4>(w, *name,
+                                          {{{"none", Isolation::none},
+                                            {"batch", Isolation::batch},
+                                            {"slice", Isolation::slice},
+                                            {"gpu", Isolation::gpu}}});
+  }
 }
 
 void read_fields(Words& w, core::ModelSpec& spec) {
@@ -135,6 +142,12 @@ void read_fields(Words& w, core::GpuSpec& spec) {
   set_if(spec.speed, w.ratio("speed"));
   set_if(spec.socket, w.integer("socket"));
   set_if(spec.pcie_switch, w.integer("switch"));
+  if (const auto name = w.option("mig")) {
+    spec.mig = core::mig::geometry_named(*name);
+    if (spec.mig == core::mig::Geometry::none && *name != "none") {
+      w.fail("expected a MIG geometry such as a100_80, got `" + *name + "`");
+    }
+  }
 }
 
 void read_fields(Words& w, core::QueueSpec& spec) {

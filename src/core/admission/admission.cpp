@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/assert.h"
+#include "core/mig/profiles.h"
 #include "core/model/ranges.h"
 #include "core/topology/gang_search.h"
 
@@ -41,8 +42,25 @@ std::int64_t vram_of(const State& state, const TaskSpec& spec) {
   return state.model(model).spec.vram_per_task.value;
 }
 
+// The share that the task counts with: a profile's part of a GPU; where its tenant shares no GPU,
+// all of it.
+Milli share_of(const State& state, const TaskSpec& spec) {
+  if (spec.profile != mig::kNoProfile) return mig::use_of(spec.profile);
+  const bool alone = state.tenant(spec.tenant).spec.isolation >= Isolation::slice;
+  return alone ? kWholeGpu : spec.share;
+}
+
+// What it asks for, as it is placed.
+Shape placed_shape(const State& state, const TaskSpec& spec, Mib vram) {
+  Shape shape = shape_of(spec, vram);
+  if (spec.profile == mig::kNoProfile) {
+    shape.share = static_cast<std::uint16_t>(share_of(state, spec).value);
+  }
+  return shape;
+}
+
 Reason judge_maxima(const State& state, const TaskSpec& spec) {
-  const std::int64_t use = spec.share.value * spec.gpus;
+  const std::int64_t use = share_of(state, spec).value * spec.gpus;
   for (const auto& limit :
        {state.tenant(spec.tenant).spec.max_gpus, state.queue(spec.queue).spec.max_gpus}) {
     if (limit && use > limit->value) {
@@ -64,6 +82,17 @@ Reason over(ReasonCode code, std::int64_t need, std::int64_t have) {
   return amount_reason(code, need, have, Reason::kNoSubject);
 }
 
+// What the nodes with GPUs enough are short of.
+Reason lack_of_node(const Shape& shape, const Largest& largest) {
+  if (largest.cpu < shape.cpu.value) {
+    return over(ReasonCode::cpu_over_node, shape.cpu.value, largest.cpu);
+  }
+  if (largest.memory < shape.memory.value) {
+    return over(ReasonCode::memory_over_node, shape.memory.value, largest.memory);
+  }
+  return subject_reason(ReasonCode::shape_over_node, Reason::kNoSubject);
+}
+
 // Could its GPUs ever lie on one node together?
 Reason judge_on_node(const State& state, const Shape& shape) {
   Largest largest;
@@ -79,13 +108,7 @@ Reason judge_on_node(const State& state, const Shape& shape) {
   }
   if (!largest.kind) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
   if (largest.gpus < shape.gpus) return over(ReasonCode::gpus_over_node, shape.gpus, largest.gpus);
-  if (largest.cpu < shape.cpu.value) {
-    return over(ReasonCode::cpu_over_node, shape.cpu.value, largest.cpu);
-  }
-  if (largest.memory < shape.memory.value) {
-    return over(ReasonCode::memory_over_node, shape.memory.value, largest.memory);
-  }
-  return subject_reason(ReasonCode::shape_over_node, Reason::kNoSubject);
+  return lack_of_node(shape, largest);
 }
 
 ReasonCode gpus_over_level(Level level) {
@@ -126,6 +149,38 @@ Reason judge_gang(const State& state, const Shape& shape) {
               lack->gpus_found);
 }
 
+// Could an instance ever be cut for it, on a GPU that its node's CPUs and memory go with?
+Reason judge_profile(const State& state, const TaskSpec& spec, const Shape& shape) {
+  if (state.tenant(spec.tenant).spec.isolation == Isolation::gpu) {
+    return subject_reason(ReasonCode::isolation_forbids_mig, spec.tenant.value);
+  }
+  std::int64_t geometries = 0;  // a bit each
+  bool has_profile = false;
+  Mib vram;
+  Largest largest;
+  for (const MigSort& sort : state.placed.mig.sorts) {
+    geometries |= std::int64_t{1} << static_cast<unsigned>(sort.kind.geometry);
+    const mig::SlotClass* slot = mig::slot_class(sort.kind.geometry, shape.profile);
+    if (slot == nullptr) continue;
+    has_profile = true;
+    if (!allows(shape.kinds, sort.kind.kind)) continue;
+    largest.kind = true;
+    vram = std::max(vram, slot->memory);
+    if (slot->memory.value < shape.vram) continue;
+    if (sort.cpu >= shape.cpu && sort.memory >= shape.memory) return {};
+    largest.cpu = std::max(largest.cpu, sort.cpu.value);
+    largest.memory = std::max(largest.memory, sort.memory.value);
+  }
+  if (!has_profile) {
+    return amount_reason(ReasonCode::mig_profile_absent, 0, geometries, shape.profile);
+  }
+  if (!largest.kind) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
+  if (vram.value < shape.vram) {
+    return amount_reason(ReasonCode::vram_over_profile, shape.vram, vram.value, shape.profile);
+  }
+  return lack_of_node(shape, largest);
+}
+
 Reason judge_shape(const State& state, const Shape& shape) {
   return lies_on_one_node(shape) ? judge_on_node(state, shape) : judge_gang(state, shape);
 }
@@ -137,12 +192,17 @@ Reason judge_size(const State& state, const TaskSpec& spec) {
   if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
     return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
   }
-  const Shape shape = shape_of(spec, spec.vram);
+  const Shape shape = placed_shape(state, spec, spec.vram);
   if (!is_plain(shape) && (queue.spec.model || queue.next_model)) {
     return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
   }
-  // No GPU is split into MIG slices.
-  if (shape.profile > 0) return subject_reason(ReasonCode::gpu_kind_absent, Reason::kNoSubject);
+  if (shape.profile != mig::kNoProfile) {
+    if (const Reason reason = judge_profile(state, spec, shape)) return reason;
+    return judge_maxima(state, spec);
+  }
+  if (spec.gpus > 0 && state.usable.empty() && !state.gpus.empty()) {  // all are in MIG mode
+    return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, 0, Reason::kNoSubject);
+  }
   std::int64_t weights = 0;
   for (const ModelId model : {queue.spec.model, queue.next_model}) {
     if (model) weights = std::max(weights, state.model(model).spec.weights.value);
@@ -375,7 +435,7 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.queue = spec.queue;
   row.tokens = spec.tokens;
   row.priority = spec.priority;
-  row.share = static_cast<std::uint16_t>(spec.share.value);
+  row.share = static_cast<std::uint16_t>(share_of(state, spec).value);
   row.gpus = spec.gpus;
   row.tier = spec.tier;
   if (spec.tier > 0) state.placed.ranks_differ = true;
@@ -383,13 +443,13 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.retry_on = spec.retry.on;
   row.on_dependency_failure = spec.on_dependency_failure;
   row.held = spec.held ? ReasonCode::task_held : ReasonCode::none;
-  const Shape shape = shape_of(spec, Mib{row.vram});
+  const Shape shape = placed_shape(state, spec, Mib{row.vram});
   const Queue& home = state.queue(spec.queue);
   const bool packs = state.policy.packing == Packing::frag && !home.next_model;
   const bool is_placed = !home.spec.model && (packs || spec.gpus > 1 || !is_plain(shape));
   if (is_placed) {
     row.shape = state.shape_table.take(shape);
-    learn_shape(state, shape);
+    if (shape.profile == mig::kNoProfile) learn_shape(state, shape);
   }
   if (spec.gpus > 1 || is_placed) count_gang(state, spec.queue, 1);
   if (spec.group) join_group(state, slot, spec.group);

@@ -18,7 +18,7 @@ class Draft {
     for (const GpuId gpu : gpus)
       room_ = std::min(room_, free_vram(state.gpu(gpu)));
     limit_ = queue_.spec.max_batch_size;
-    alone_ = state.tenant(leader_.tenant).spec.isolated;
+    alone_ = is_isolated(leader_.tenant);
   }
 
   bool full() const { return slots_.size() >= limit_; }
@@ -27,7 +27,7 @@ class Draft {
 
   bool takes_flow(const Flow& flow) const {
     if (flow.tenant == leader_.tenant) return true;
-    return !alone_ && !state_.tenant(flow.tenant).spec.isolated;
+    return !alone_ && !is_isolated(flow.tenant);
   }
 
   bool take(std::uint32_t slot) {
@@ -43,6 +43,10 @@ class Draft {
   }
 
  private:
+  bool is_isolated(TenantId tenant) const {
+    return state_.tenant(tenant).spec.isolation != Isolation::none;
+  }
+
   const State& state_;
   const Queue& queue_;
   const TaskRow& leader_;
@@ -126,6 +130,10 @@ BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& p
   batch.share = Milli{row.share};
   batch.vram = Mib{row.vram};
   batch.gpus = place.gpus;
+  batch.instance = place.instance;
+  if (place.instance) {
+    batch.vram = mig::slot_class(place.instance->geometry, place.instance->profile)->memory;
+  }
   if (place.gpus.empty()) batch.node = place.node;
   const Shape shape = shape_of(state, row);
   batch.cpu = shape.cpu;

@@ -96,7 +96,7 @@ TEST_F(BuildBatch, TenantsShareABatchInTurn) {
 }
 
 TEST_F(BuildBatch, AnIsolatedTenantSharesWithNobody) {
-  set_up({.max_batch_size = 4}, {.isolated = true});
+  set_up({.max_batch_size = 4}, {.isolation = Isolation::batch});
   add(0);
   add(1);
   add(0);
@@ -104,7 +104,7 @@ TEST_F(BuildBatch, AnIsolatedTenantSharesWithNobody) {
 }
 
 TEST_F(BuildBatch, NorDoesAnybodyShareWithIt) {
-  set_up({.max_batch_size = 4}, {.isolated = true});
+  set_up({.max_batch_size = 4}, {.isolation = Isolation::batch});
   add(1);
   add(0);
   add(1);

@@ -25,14 +25,21 @@ std::int64_t nodes_rate(const State& state, const BatchStarted& batch) {
   return rate;
 }
 
+// Of an instance its slices are what counts: their memory is its own, used or not.
+std::int64_t gpus_rate(const State& state, const BatchStarted& batch) {
+  if (!batch.instance) return charge_rate(state, batch.gpus, batch.share, batch.vram);
+  const mig::Geometry geometry = batch.instance->geometry;
+  const mig::SlotClass& slot = *mig::slot_class(geometry, batch.instance->profile);
+  return charge_rate(state, batch.gpus, mig::charged_part(geometry, slot), Mib{0});
+}
+
 }  // namespace
 
 BatchPrice price_of(const State& state, const BatchStarted& batch) {
   BatchPrice price;
-  price.rate =
-      std::max(charge_rate(state, batch.gpus, batch.share, batch.vram), nodes_rate(state, batch));
+  price.rate = std::max(gpus_rate(state, batch), nodes_rate(state, batch));
   price.parts = static_cast<std::int64_t>(batch.tasks.size());
-  if (batch.gpus.empty()) return price;
+  if (batch.gpus.empty() || batch.instance) return price;
   const Gpu& gpu = state.gpu(batch.gpus.front());
   price.by_vram = scale(batch.vram.value, 1000, std::max<std::int64_t>(1, gpu.usable.value)) >
                   batch.share.value;

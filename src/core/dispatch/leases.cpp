@@ -60,9 +60,13 @@ void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batc
 void take_slices(State& state, std::uint32_t lease_slot, const BatchStarted& batch) {
   for (const GpuId id : batch.gpus) {
     Gpu& gpu = state.gpu(id);
-    gpu.leased += batch.vram;
     gpu.shares += batch.share;
     gpu.leases.push_back(lease_slot);
+    if (batch.instance) {
+      take_instance(state, id, *batch.instance);
+    } else {
+      gpu.leased += batch.vram;
+    }
     if (batch.model) {
       Residence* residence = find_residence(gpu, batch.model);
       ASSERT(residence != nullptr && !residence->loading);
@@ -81,9 +85,10 @@ void take_slices(State& state, std::uint32_t lease_slot, const BatchStarted& bat
 void give_slices(State& state, std::uint32_t lease_slot, GpuId id) {
   const Lease& lease = state.leases[lease_slot];
   Gpu& gpu = state.gpu(id);
-  gpu.leased -= lease.vram;
   gpu.shares -= lease.share;
   std::erase(gpu.leases, lease_slot);
+  if (lease.instance) return give_instance(state, id, *lease.instance);
+  gpu.leased -= lease.vram;
   if (!lease.model) return;
   Residence* residence = find_residence(gpu, lease.model);
   if (residence == nullptr || residence->loading) return;  // the GPU was lost meanwhile
@@ -166,6 +171,7 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.asked = static_cast<std::uint16_t>(batch.gpus.size());
   lease.cpu = batch.cpu;
   lease.memory = batch.memory;
+  lease.instance = batch.instance;
   lease.running = false;
   lease.preempted = false;
   lease.started = state.now;

@@ -51,6 +51,15 @@ void MigIndex::erase(GpuId gpu, State state) {
   occupied_[state.index()] = !by_state_[state.index()].empty();
 }
 
+std::vector<GpuId> MigIndex::in_state(State state) const {
+  std::vector<GpuId> gpus;
+  by_state_[state.index()].visit_from(0, [&](std::uint64_t gpu) {
+    gpus.push_back(GpuId{static_cast<std::uint32_t>(gpu)});
+    return true;
+  });
+  return gpus;
+}
+
 std::optional<MigIndex::Place> MigIndex::best(ProfileId profile) const {
   std::optional<Place> found;
   visit(profile, [&](const Place& place) {

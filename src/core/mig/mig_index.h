@@ -24,6 +24,7 @@ class MigIndex {
   struct Place {
     GpuId gpu;
     std::uint8_t start = 0;
+    std::int32_t cost = 0;  // in value; comparable between geometries
     bool operator==(const Place&) const = default;
   };
 
@@ -37,6 +38,9 @@ class MigIndex {
   void put(GpuId gpu, State state);
   // REQUIRES the GPU in the index, in that state.
   void erase(GpuId gpu, State state);
+
+  // For checks: the GPUs in this state, ascending.
+  std::vector<GpuId> in_state(State state) const;
 
   // None: nowhere, or GPUs of this geometry have no such profile.
   std::optional<Place> best(ProfileId profile) const;
@@ -88,7 +92,7 @@ bool MigIndex::visit_equals(const Option* first, const Option* last, Visit& visi
     for (const Option* option = first; option != last; ++option) {
       const auto gpu = by_state_[option->state].lower_bound(from);
       if (gpu && (!next || *gpu < next->gpu.value))
-        next = Place{GpuId{static_cast<std::uint32_t>(*gpu)}, option->start};
+        next = Place{GpuId{static_cast<std::uint32_t>(*gpu)}, option->start, option->cost};
     }
     if (!next) return true;
     if (!visit(*next)) return false;

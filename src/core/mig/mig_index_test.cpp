@@ -27,7 +27,7 @@ std::vector<MigIndex::Place> by_looking(const Fleet& fleet, ProfileId profile,
   std::sort(found.begin(), found.end());
   std::vector<MigIndex::Place> places;
   for (const auto& [cost, gpu, start] : found)
-    places.push_back({GpuId{gpu}, start});
+    places.push_back({GpuId{gpu}, start, cost});
   return places;
 }
 
@@ -111,8 +111,10 @@ TEST(MigIndex, GpusInUseBeforeEmptyOnes) {
   index.put(GpuId{0}, {});
   index.put(GpuId{1}, {.used = 0b0100'0000});
   const auto small = profile_named("1g.10gb");
-  EXPECT_EQ(index.best(small), (MigIndex::Place{GpuId{1}, 5}));
-  EXPECT_EQ(index.best(profile_named("7g.80gb")), (MigIndex::Place{GpuId{0}, 0}));
+  EXPECT_EQ(index.best(small)->gpu, GpuId{1});
+  EXPECT_EQ(index.best(small)->start, 5);
+  EXPECT_EQ(index.best(profile_named("7g.80gb"))->gpu, GpuId{0});
+  EXPECT_EQ(index.best(profile_named("7g.80gb"))->start, 0);
   index.erase(GpuId{0}, {});
   EXPECT_EQ(index.best(profile_named("7g.80gb")), std::nullopt);
   EXPECT_EQ(index.best(profile_named("1g.5gb")), std::nullopt);

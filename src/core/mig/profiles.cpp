@@ -3,6 +3,7 @@
 // drivers differ; what the driver of a real GPU says has the last word.
 #include "core/mig/profiles.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/assert.h"
@@ -142,6 +143,15 @@ std::string_view name_of(ProfileId profile) {
   return kProfileNames[profile];
 }
 
+std::string names_of_geometries(std::uint64_t mask) {
+  std::string names;
+  for (std::size_t g = 1; g < kGeometries; ++g) {
+    if ((mask >> g & 1) == 0) continue;
+    names.append(names.empty() ? "" : ", ").append(kGeometryRows[g].name);
+  }
+  return names.empty() ? "none" : names;
+}
+
 Geometry geometry_named(std::string_view name) {
   for (std::size_t g = 0; g < kGeometries; ++g) {
     if (kGeometryRows[g].name == name) return static_cast<Geometry>(g);
@@ -160,6 +170,22 @@ const SlotClass* slot_class(Geometry geometry, ProfileId profile) {
   if (profile >= kProfiles) return nullptr;
   const std::size_t place = kPlaces[number(geometry)][profile];
   return place < kSlots ? &kSlotClasses[number(geometry)][place] : nullptr;
+}
+
+Milli use_of(ProfileId profile) {
+  for (std::size_t g = 1; g < kGeometries; ++g) {
+    const auto geometry = static_cast<Geometry>(g);
+    const SlotClass* slot = slot_class(geometry, profile);
+    if (slot != nullptr) return Milli{slot->compute_slices * 1000 / compute_slices(geometry)};
+  }
+  ASSERT(false);
+  return {};
+}
+
+Milli charged_part(Geometry geometry, const SlotClass& slot) {
+  const Milli compute{slot.compute_slices * 1000 / compute_slices(geometry)};
+  const Milli memory{slot.memory_slices * 1000 / memory_slices(geometry)};
+  return std::max(compute, memory);
 }
 
 }  // namespace berth::core::mig

@@ -6,25 +6,19 @@
 // plain slice of an 80 GB GPU, and on an A100 of 40 GB the one with twice the memory. So profiles
 // are interned names, and slot_class says what one means on a geometry.
 //
-// Tables only; numbers of geometries and profiles are in journals, so rows are only ever appended.
+// Tables only. Geometries and profiles are numbered in model/mig.h.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/units.h"
+#include "core/model/mig.h"
 
 namespace berth::core::mig {
-
-enum class Geometry : std::uint8_t { none, a100_40, a100_80, h100_80, h200_141, b200_180 };
-inline constexpr std::size_t kGeometries = 6;
-
-// An interned profile name; 0: none.
-using ProfileId = std::uint8_t;
-inline constexpr ProfileId kNoProfile = 0;
-inline constexpr std::size_t kProfiles = 28;  // no profile counts too
 
 // What a profile means on a geometry.
 struct SlotClass {
@@ -62,6 +56,8 @@ int memory_slices(Geometry geometry);
 
 std::string_view name_of(Geometry geometry);
 std::string_view name_of(ProfileId profile);
+// "a100_40, h100_80": those whose bits are set, or "none".
+std::string names_of_geometries(std::uint64_t mask);
 // Geometry::none and kNoProfile where nothing has that name.
 Geometry geometry_named(std::string_view name);
 ProfileId profile_named(std::string_view name);
@@ -70,5 +66,11 @@ ProfileId profile_named(std::string_view name);
 std::span<const SlotClass> slot_classes(Geometry geometry);
 // Null: such a GPU does not have the profile.
 const SlotClass* slot_class(Geometry geometry, ProfileId profile);
+
+// The part of a GPU that an instance counts as in use: its compute slices of all. The same on every
+// geometry that has the profile. REQUIRES a profile.
+Milli use_of(ProfileId profile);
+// What it is charged for: the larger of its parts of the compute and of the memory slices.
+Milli charged_part(Geometry geometry, const SlotClass& slot);
 
 }  // namespace berth::core::mig

@@ -232,4 +232,15 @@ ValueTable value_table(Geometry geometry, std::span<const Demand> mix) {
   return table;
 }
 
+const ValueTable& uniform_table(Geometry geometry) {
+  ASSERT(geometry != Geometry::none);
+  static const std::vector<ValueTable> kTables = [] {
+    std::vector<ValueTable> tables(1);
+    for (std::size_t g = 1; g < kGeometries; ++g)
+      tables.push_back(value_table(static_cast<Geometry>(g), {}));
+    return tables;
+  }();
+  return kTables[static_cast<std::size_t>(geometry)];
+}
+
 }  // namespace berth::core::mig

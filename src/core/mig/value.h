@@ -48,6 +48,9 @@ inline constexpr std::int32_t kValueMax = kMemorySlicesMax * kValueUnit;
 // as asked for alike. REQUIRES a geometry that can be cut.
 ValueTable value_table(Geometry geometry, std::span<const Demand> mix);
 
+// The table where nothing is known of what is asked for. Computed once.
+const ValueTable& uniform_table(Geometry geometry);
+
 // Canonical bytes: one table, one encoding; what does not say a possible table is refused.
 std::string encode(const ValueTable& table);
 Result<ValueTable> decode_value_table(std::string_view bytes);

@@ -30,7 +30,9 @@ const char* flaw_in_shape(const TaskSpec& spec) {
   if (spec.groups > 1 && spec.within == Level::cluster) return "a level for the groups to lie in";
   if (spec.within == Level::gpu) return "a level wider than one GPU";
   if (spec.required && spec.within == Level::cluster) return "a level that is required";
+  if (spec.profile >= mig::kProfiles) return "a MIG profile there is";
   if (spec.profile > 0 && spec.gpus > 1) return "one GPU for a MIG profile";
+  if (spec.profile > 0 && spec.share != kWholeGpu) return "no share beside a MIG profile";
   if (!is_within(spec.cpu.value, 0, kCpuMax)) return "CPUs in range";
   if (!is_within(spec.memory.value, 0, kMibMax)) return "memory in range";
   return nullptr;

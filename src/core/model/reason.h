@@ -31,6 +31,11 @@ namespace berth::core {
   X(shape_with_model, true, "", "queue",                                                          \
     "a queue with a model takes no CPUs, memory, GPU kinds, levels or MIG profiles")              \
   X(gpu_kind_absent, true, "", "", "no GPU is of a kind that the task allows")                    \
+  /* have: the geometries there are, a bit each */                                                \
+  X(mig_profile_absent, true, "", "mig_profile", "no GPU is cut so that it has the MIG profile")  \
+  X(vram_over_profile, true, "MiB", "mig_profile", "more VRAM than the MIG profile has")          \
+  X(isolation_forbids_mig, true, "", "tenant",                                                    \
+    "the tenant's isolation is gpu; isolation = slice would allow MIG profiles")                  \
   X(gpus_over_node, true, "GPUs", "", "more GPUs than any node has of that kind and size")        \
   X(gpus_over_island, true, "GPUs", "", "more GPUs than any NVLink island has")                   \
   X(gpus_over_rack, true, "GPUs", "", "more GPUs than any rack has")                              \
@@ -69,6 +74,8 @@ namespace berth::core {
   X(island_gpus_short, false, "GPUs", "", "no island has enough free GPUs at once")               \
   X(rack_gpus_short, false, "GPUs", "", "no rack has enough free GPUs at once")                   \
   X(groups_short, false, "groups", "", "not all groups of the gang find room at once")            \
+  X(mig_start_short, false, "GPUs", "mig_profile",                                                \
+    "of the GPUs that have the MIG profile none has a free start")                                \
   X(behind_reservation, false, "", "task", "would delay work that has a reservation")             \
   X(cpu_short, false, "milli-CPUs", "", "no node with enough free GPUs has enough free CPUs")     \
   X(memory_short, false, "MiB", "", "no node with enough free GPUs has enough free memory")       \

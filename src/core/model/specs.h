@@ -12,11 +12,20 @@
 #include "base/ids.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "core/model/mig.h"
 #include "core/model/shape.h"
 
 namespace berth::core {
 
 inline constexpr std::size_t kTiers = 4;
+
+// What of a tenant's work may share with other tenants'. Each rule includes those before it.
+enum class Isolation : std::uint8_t {
+  none,
+  batch,  // its tasks never share a batch
+  slice,  // nor a GPU, but by MIG instances: its shares count as whole GPUs
+  gpu,    // nor a GPU in MIG mode
+};
 
 struct TenantSpec {
   Milli weight{1000};                             // 10..1'000'000
@@ -26,7 +35,7 @@ struct TenantSpec {
   std::optional<std::int64_t> daily_token_limit;
   Milli guaranteed_gpus{0};
   std::optional<Milli> max_gpus;
-  bool isolated = false;  // its tasks never share a batch with another tenant's
+  Isolation isolation = Isolation::none;
 
   bool operator==(const TenantSpec&) const = default;
 };
@@ -70,6 +79,9 @@ struct GpuSpec {
   IslandId island;    // none: NVLink joins it to no other
   std::uint8_t socket = 0;
   std::uint8_t pcie_switch = 0;  // numbered within the node
+  // Cut into slices: it takes MIG instances and nothing else. A change takes effect when what runs
+  // there has ended; until then it takes nothing new.
+  mig::Geometry mig = mig::Geometry::none;
 
   bool operator==(const GpuSpec&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <variant>
 
+#include "core/mig/placement.h"
 #include "core/topology/gang_search.h"
 
 namespace berth::core {
@@ -105,7 +106,86 @@ bool fits_somewhere(const State& state, const Shape& shape) {
                      [&](const Cell& cell) { return fits(cell.view, shape); });
 }
 
+// Of the instances on the GPU that overlap with one that began here.
+std::optional<Holder> last_in_the_way(const State& state, GpuId id, const mig::SlotClass& slot,
+                                      int start) {
+  std::optional<Holder> last;
+  for (const std::uint32_t i : state.gpu(id).leases) {
+    const Lease& lease = state.leases[i];
+    const mig::SlotClass& other =
+        *mig::slot_class(lease.instance->geometry, lease.instance->profile);
+    const bool overlaps =
+        (mig::slices_from(other, lease.instance->start) & mig::slices_from(slot, start)) != 0;
+    if (!overlaps && !(slot.media && other.media)) continue;
+    const Time end = std::max(state.now, lease.started + lease.expected);
+    if (!last || last->expected_end < end) last = Holder{lease.id, id, lease.vram, end};
+  }
+  return last;
+}
+
+// GPUs in MIG mode that have the shape's profile, and what nodes with a free start could give.
+struct MigRoom {
+  std::int64_t gpus = 0;
+  std::int64_t starts = 0;
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+};
+
+MigRoom mig_room(const State& state, const Shape& shape) {
+  MigRoom room;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    const mig::SlotClass* slot = slot_for(gpu.spec.mig, shape);
+    if (slot == nullptr || !gpu.mig_entry || !allows(shape.kinds, gpu.spec.kind)) continue;
+    ++room.gpus;
+    const Node& node = state.node(gpu.spec.node);
+    for (int start = 0; start < mig::kMemorySlicesMax; ++start) {
+      if (!mig::legal(gpu.slices, *slot, start)) continue;
+      ++room.starts;
+      room.cpu = std::max(room.cpu, (node.spec.cpu - node.cpu_used).value);
+      room.memory = std::max(room.memory, (node.spec.memory - node.memory_used).value);
+    }
+  }
+  return room;
+}
+
+Reason lack_of_instance(const State& state, const Shape& shape) {
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    if (fits_instance(state, GpuId{i}, shape)) return {};
+  }
+  const MigRoom room = mig_room(state, shape);
+  if (room.gpus == 0) return short_of(ReasonCode::no_gpu_up, 1, 0);
+  if (room.starts == 0) {
+    return {ReasonCode::mig_start_short, room.gpus, 0, shape.profile, Time::never()};
+  }
+  if (room.cpu < shape.cpu.value) {
+    return short_of(ReasonCode::cpu_short, shape.cpu.value, room.cpu);
+  }
+  if (room.memory < shape.memory.value) {
+    return short_of(ReasonCode::memory_short, shape.memory.value, room.memory);
+  }
+  return short_of(ReasonCode::node_short, 0, 0);
+}
+
+// Of the instances that lie where one could start, the one that is expected to end last; of all
+// starts, that of the one which is free first.
+std::optional<Holder> first_start_to_be_free(const State& state, const Shape& shape) {
+  std::optional<Holder> first;
+  for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
+    const Gpu& gpu = state.gpus[i];
+    const mig::SlotClass* slot = slot_for(gpu.spec.mig, shape);
+    if (slot == nullptr || !gpu.mig_entry || !allows(shape.kinds, gpu.spec.kind)) continue;
+    for (int start = 0; start < mig::kMemorySlicesMax; ++start) {
+      if ((slot->starts >> start & 1) == 0) continue;
+      const auto last = last_in_the_way(state, GpuId{i}, *slot, start);
+      if (last && (!first || last->expected_end < first->expected_end)) first = last;
+    }
+  }
+  return first;
+}
+
 Reason lack_of(const State& state, const Shape& shape) {
+  if (shape.profile != mig::kNoProfile) return lack_of_instance(state, shape);
   if (!lies_on_one_node(shape)) return lack_of_gang(state, shape);
   if (fits_somewhere(state, shape)) return {};
   return lack_on_one_node(state, shape);
@@ -116,8 +196,8 @@ std::optional<Holder> first_to_end(const State& state, const Shape& shape) {
   std::optional<Holder> first;
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     const Gpu& gpu = state.gpus[i];
-    const bool may_use = gpu.up && !gpu.draining && allows(shape.kinds, gpu.spec.kind) &&
-                         gpu.usable.value >= shape.vram;
+    const bool may_use = gpu.up && !gpu.draining && takes_batches(gpu) &&
+                         allows(shape.kinds, gpu.spec.kind) && gpu.usable.value >= shape.vram;
     if (!may_use) continue;
     for (const std::uint32_t slot : gpu.leases) {
       const Lease& lease = state.leases[slot];
@@ -170,7 +250,9 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   if (own != nullptr) {
     out.expected_start = std::max(state.now, Time{own->start.ns - kChargeGrace.ns});
   }
+  const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
+    if (is_mig) return out;
     if (own == nullptr && !state.placed.plan.reservations.empty()) {
       out.reason = behind_reservation(state);
     }
@@ -180,7 +262,8 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
       out.reason.code == ReasonCode::cpu_short || out.reason.code == ReasonCode::memory_short;
   if (is_of_node) {
     out.reason.at = first_end_on_nodes(state);
-  } else if ((out.holder = first_to_end(state, shape))) {
+  } else if ((out.holder =
+                  is_mig ? first_start_to_be_free(state, shape) : first_to_end(state, shape))) {
     out.reason.at = out.holder->expected_end;
   }
   const bool knows = out.reason.at != Time::never();

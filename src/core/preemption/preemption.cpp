@@ -17,7 +17,7 @@ bool may_become_free(const State& state, GpuId id, const TaskRow& row) {
   const Gpu& gpu = state.gpu(id);
   const bool is_loading = std::any_of(gpu.residences.begin(), gpu.residences.end(),
                                       [](const Residence& residence) { return residence.loading; });
-  return gpu.up && !gpu.draining && !gpu.held_for && !is_loading &&
+  return gpu.up && !gpu.draining && !gpu.held_for && !is_loading && takes_batches(gpu) &&
          !state.claims.contains(gpu.kept_for) && gpu.usable.value >= row.vram;
 }
 

@@ -13,7 +13,7 @@ TenantId parent_of(const State&, TenantId) { return TenantId::none(); }
 std::int64_t use_of(const State& state, TenantId id) { return state.tenant(id).in_use.value; }
 
 bool may_be_stopped(const State& state, const Lease& lease) {
-  if (!lease.id || lease.live == 0 || lease.gpus.empty()) return false;
+  if (!lease.id || lease.live == 0 || lease.gpus.empty() || lease.instance) return false;
   return std::all_of(lease.tasks.begin(), lease.tasks.end(), [&](const LeaseTask& task) {
     return !task.live || (state.tasks.row(task.slot).retry_on & kLossEndsIt) == 0;
   });

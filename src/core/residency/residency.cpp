@@ -106,7 +106,7 @@ class LoadableGpus {
 Mib batch_room(const State& state, const Queue& queue) {
   const std::int64_t head = state.tasks.row(queue.leader_slot).vram;
   const std::int64_t tasks = std::min(queue.startable, queue.spec.max_batch_size);
-  const auto largest = static_cast<std::int64_t>(*state.usable.last() >> 32);
+  const auto largest = static_cast<std::int64_t>(state.usable.last().value_or(0) >> 32);
   const std::int64_t most = largest - state.model(queue.spec.model).spec.weights.value;
   return Mib{std::clamp(head * tasks, head, std::max(head, most))};
 }
@@ -284,7 +284,7 @@ void finish_load(State& state, const ModelLoaded& loaded) {
   Residence* residence = find_residence(gpu, loaded.model);
   const bool is_answer =
       residence != nullptr && residence->loading && residence->load == loaded.load;
-  if (!loaded.load && residence == nullptr && gpu.adopts) {
+  if (!loaded.load && residence == nullptr && gpu.adopts && takes_batches(gpu)) {
     // Already there when the agent came: taken over if it fits what is promised.
     if (!loaded.ok || model.spec.weights > free_vram(gpu)) return;
     add_residence(state, loaded.gpu, loaded.model, LoadId::none(), false);

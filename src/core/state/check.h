@@ -108,6 +108,7 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
 void check_counters(const State& state, const Derived& derived, Findings& findings);
 // GPUs: what is used, held and resident, and the indexes by room. (check_gpus.cpp)
 void check_gpus(const State& state, Findings& findings);
+void check_mig(const State& state, Findings& findings);
 // Lanes, flows and the heaps of flows. (check_flows.cpp)
 void check_flows(const State& state, const Derived& derived, Findings& findings);
 // Leader, readiness, bench, turn, patience, holds of queues. (check_queues.cpp)

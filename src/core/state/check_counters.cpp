@@ -168,7 +168,9 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
         if (residence.model != ModelId{i}) continue;
         where.push_back(GpuId{gpu_no});
         ++(residence.loading ? loading : resident);
-        if (!residence.loading && gpu.up && !gpu.draining && !gpu.held_for && !gpu.kept_for) ++open;
+        const bool is_open = gpu.up && !gpu.draining && !gpu.held_for && !gpu.kept_for &&
+                             gpu.spec.mig == mig::Geometry::none;
+        if (!residence.loading && is_open) ++open;
       }
     }
     findings.same(model.resident, resident, "residences of model ", i);

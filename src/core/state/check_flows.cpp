@@ -149,7 +149,8 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
   }
 
   if (flow.competes) {
-    findings.same(flow.isolated, state.tenant(flow.tenant).spec.isolated, "isolation of flow ", id);
+    findings.same(flow.isolated, state.tenant(flow.tenant).spec.isolation != Isolation::none,
+                  "isolation of flow ", id);
   }
   const std::uint32_t oldest_at = state.oldest_positions.get(id);
   const bool has_oldest =
@@ -184,7 +185,8 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
     ++tenants[flow.tenant.value][flow.tier];
     if (flow.shape != kNoSlot) continue;
     queues[flow.queue.value].all += flows[id].live;
-    if (tenant.spec.isolated) queues[flow.queue.value].isolated += flows[id].live;
+    if (tenant.spec.isolation != Isolation::none)
+      queues[flow.queue.value].isolated += flows[id].live;
     const ModelId model = state.queue(flow.queue).spec.model;
     if (model) backlog[model.value] += flows[id].live;
   }

@@ -19,7 +19,7 @@ void check_use(const State& state, GpuId id, Findings& findings) {
     const Lease& lease = state.leases[slot];
     if (!lease.id) continue;
     if (std::find(lease.gpus.begin(), lease.gpus.end(), id) == lease.gpus.end()) continue;
-    leased += lease.vram;
+    if (!lease.instance) leased += lease.vram;
     shares += lease.share;
     leases.push_back(slot);
     if (lease.model) ++using_model[lease.model];
@@ -88,6 +88,7 @@ bool offers(const State& state, const Gpu& gpu, FitIndex::Entry& free, FitIndex:
   const std::int64_t load = std::max(gpu.shares.value, gpu.reported.value);
   const bool idle = gpu.leases.empty();
   if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for || left < 0) return false;
+  if (gpu.spec.mig != mig::Geometry::none || gpu.slices.used != 0) return false;
   if (!idle && load >= state.policy.gpu_load_threshold.value) return false;
   std::int64_t idle_weights = 0;
   for (const Residence& residence : gpu.residences) {
@@ -209,6 +210,7 @@ void check_nodes(const State& state, Findings& findings) {
 void check_gpus(const State& state, Findings& findings) {
   std::size_t accepting = 0;
   std::size_t holdable = 0;
+  std::size_t usable = 0;
   Entries free_entries;
   Entries reclaim_entries;
   std::map<ModelId, Entries> by_model;
@@ -217,7 +219,9 @@ void check_gpus(const State& state, Findings& findings) {
     check_use(state, GpuId{i}, findings);
     check_limits(state, GpuId{i}, findings);
     const std::uint64_t key = static_cast<std::uint64_t>(gpu.usable.value) << 32 | i;
-    const bool accepts = gpu.up && !gpu.draining;
+    const bool in_mig_mode = gpu.spec.mig != mig::Geometry::none;
+    const bool accepts = gpu.up && !gpu.draining && !in_mig_mode;
+    usable += in_mig_mode ? 0 : 1;
     const bool may_be_held = accepts && !gpu.held_for && !gpu.kept_for;
     accepting += accepts ? 1 : 0;
     holdable += may_be_held ? 1 : 0;
@@ -227,8 +231,8 @@ void check_gpus(const State& state, Findings& findings) {
     FitIndex::Entry reclaim;
     const bool takes = offers(state, gpu, free, reclaim);
     findings.same(gpu.indexed, takes, "whether GPU ", i, " is indexed");
-    findings.must(state.usable.contains(key), "GPU ", i, " with ", gpu.usable,
-                  " usable is not in the usable set");
+    findings.same(state.usable.contains(key), !in_mig_mode, "whether GPU ", i, " with ", gpu.usable,
+                  " usable is in the usable set");
     if (!takes) continue;
     findings.must(gpu.free_entry == free, "GPU ", i, " remembers ", gpu.free_entry.amount,
                   " free, derived ", free.amount);
@@ -243,9 +247,10 @@ void check_gpus(const State& state, Findings& findings) {
   check_nodes(state, findings);
   check_keeps(state, findings);
   check_claims(state, findings);
+  check_mig(state, findings);
   findings.same(state.accepting.size(), accepting, "GPUs that accept work");
   findings.same(state.holdable.size(), holdable, "GPUs that may be held");
-  findings.same(state.usable.size(), state.gpus.size(), "size of the usable set");
+  findings.same(state.usable.size(), usable, "size of the usable set");
   check_index(state.free_fit, free_entries, "the index of free VRAM", 0, findings);
   check_index(state.reclaim_fit, reclaim_entries, "the index of reclaimable VRAM", 0, findings);
   for (std::uint32_t i = 0; i < state.models.size(); ++i) {

@@ -26,8 +26,8 @@ bool batch_is_full(const State& state, QueueId id, const DerivedQueue& derived,
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Flow& flow = state.flows.flow(i);
     if (flow.queue != id || !flows[i].startable || flow.shape != kNoSlot) continue;
-    const bool shares =
-        !state.tenant(leader).spec.isolated && !state.tenant(flow.tenant).spec.isolated;
+    const bool shares = state.tenant(leader).spec.isolation == Isolation::none &&
+                        state.tenant(flow.tenant).spec.isolation == Isolation::none;
     if (flow.tenant == leader || shares) fellows += flows[i].live;
   }
   return fellows >= state.queue(id).spec.max_batch_size;
@@ -79,6 +79,7 @@ void check_leader(const State& state, QueueId id, const DerivedQueue& derived, F
 bool no_gpu_takes(const State& state, ModelId model) {
   for (const Gpu& gpu : state.gpus) {
     if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for) continue;
+    if (gpu.spec.mig != mig::Geometry::none || gpu.slices.used != 0) continue;
     if (gpu.leased + gpu.weights > gpu.usable) continue;
     const Milli load = std::max(gpu.shares, gpu.reported);
     if (!gpu.leases.empty() && load >= state.policy.gpu_load_threshold) continue;
@@ -118,6 +119,7 @@ bool head_fits_hot(const State& state, const Queue& queue, const Head& head) {
   const std::int64_t threshold = state.policy.gpu_load_threshold.value;
   for (const Gpu& gpu : state.gpus) {
     if (!gpu.up || gpu.draining || gpu.held_for || gpu.kept_for) continue;
+    if (gpu.spec.mig != mig::Geometry::none || gpu.slices.used != 0) continue;
     const std::int64_t left = gpu.usable.value - gpu.leased.value - gpu.weights.value;
     const std::int64_t load = std::max(gpu.shares.value, gpu.reported.value);
     if (left < head.vram) continue;

@@ -15,6 +15,7 @@ void claim_nodes(State& state, TaskNo task, const std::vector<GpuId>& gpus, std:
     node.cpu_claimed += Milli{sign * node_part(shape.cpu.value, part.gpus, shape.gpus)};
     node.memory_claimed += Mib{sign * node_part(shape.memory.value, part.gpus, shape.gpus)};
     note_node(state, part.node);
+    if (sign < 0) note_mig_node(state, part.node);
   }
 }
 

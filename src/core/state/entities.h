@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -12,6 +13,8 @@
 #include "base/ordered_set.h"
 #include "base/time.h"
 #include "base/units.h"
+#include "core/mig/profiles.h"
+#include "core/model/mig.h"
 #include "core/model/reason.h"
 #include "core/model/specs.h"
 #include "core/state/fit_index.h"
@@ -165,6 +168,19 @@ struct Residence {
   Duration owed{0};  // load time that its first batch will pay for
 };
 
+// GPUs of one kind, cut alike, are looked at together when an instance is to be placed.
+struct MigKind {
+  KindId kind;
+  mig::Geometry geometry = mig::Geometry::none;
+  auto operator<=>(const MigKind&) const = default;
+};
+
+struct MigEntry {
+  MigKind kind;
+  mig::State slices;
+  bool operator==(const MigEntry&) const = default;
+};
+
 // A model that failed to load on a GPU, until it loads there or the GPU is lost.
 struct LoadPause {
   ModelId model;
@@ -186,12 +202,16 @@ struct Gpu {
   QueueId held_for;
   TaskNo kept_for;                    // from batches, for placed work that is about to start
   std::vector<std::uint32_t> leases;  // slots
+  // What instances have taken, and how it is cut for them. All that runs there is of one geometry.
+  mig::State slices;
+  mig::Geometry cut = mig::Geometry::none;
   std::vector<Residence> residences;  // by model, ascending
   std::vector<LoadPause> pauses;      // by model, ascending
   // Index: how it stands in the fit indexes; not startable: in none.
   bool indexed = false;
   FitIndex::Entry free_entry;
   FitIndex::Entry reclaim_entry;
+  std::optional<MigEntry> mig_entry;  // how it stands among those that take instances
 };
 
 // What the GPUs of one box share.
@@ -229,6 +249,7 @@ struct Lease {
   // Of the whole lease; each node gives its part (node_part).
   Milli cpu;
   Mib memory;
+  std::optional<MigInstance> instance;  // a part of its one GPU; then its VRAM is the profile's
   std::vector<LeaseTask> tasks;
   std::uint32_t live = 0;
   bool running = false;

@@ -38,7 +38,7 @@ Place as_gang(const State& state, const Shape& shape) {
     const GangAnswer answer = find_gang(*state.placed.tree, asked);
     const auto* gang = std::get_if<Gang>(&answer);
     if (gang == nullptr || !nodes_have_enough(state, shape, gang->gpus)) continue;
-    return {NodeId::none(), gang->gpus};
+    return {NodeId::none(), gang->gpus, {}};
   }
   return {};
 }
@@ -50,6 +50,7 @@ Shape shape_for_tree(const State& state, const Shape& shape) {
   asked.kinds = 0;
   for (std::size_t i = 0; i < state.placed.kinds.size(); ++i) {
     const CellKind& kind = state.placed.kinds[i];
+    if (kind.mig != mig::Geometry::none) continue;
     if (allows(shape.kinds, kind.kind) && kind.usable.value >= shape.vram) {
       asked.kinds |= KindMask{1} << i;
     }

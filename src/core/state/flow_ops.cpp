@@ -126,7 +126,7 @@ void seat(State& state, std::uint32_t id, Time oldest) {
   if (flow.competes != competes) count_competing(state, flow, competes);
   count_startable(state, flow, 0U - flow.live);
   flow.competes = competes;
-  flow.isolated = state.tenant(flow.tenant).spec.isolated;
+  flow.isolated = state.tenant(flow.tenant).spec.isolation != Isolation::none;
   count_startable(state, flow, flow.live);
   if (flow.shape != kNoSlot) return seat_placed(state, id, competes);
   if (competes) {

@@ -33,6 +33,7 @@ void forget_standing(State& state, GpuId id) {
 
 void note_standing(State& state, GpuId id) {
   const Gpu& gpu = state.gpu(id);
+  if (gpu.spec.mig != mig::Geometry::none) return;  // of no use to batches
   const std::uint64_t key = usable_key(state, id);
   state.usable.insert(key);
   if (!gpu.up || gpu.draining) return;
@@ -68,17 +69,24 @@ Mib reclaimable_vram(const Gpu& gpu) { return gpu.usable - gpu.leased - gpu.weig
 Milli load_of(const Gpu& gpu) { return std::max(gpu.shares, gpu.reported); }
 
 bool compute_allows(const State& state, const Gpu& gpu, Milli share) {
+  if (!takes_batches(gpu)) return false;
   return gpu.leases.empty() || load_of(gpu) + share <= state.policy.gpu_load_threshold;
 }
 
-bool is_open(const Gpu& gpu) { return gpu.up && !gpu.draining && !is_held(gpu); }
+bool takes_batches(const Gpu& gpu) {
+  return gpu.spec.mig == mig::Geometry::none && gpu.cut == mig::Geometry::none;
+}
+
+bool is_open(const Gpu& gpu) {
+  return gpu.up && !gpu.draining && !is_held(gpu) && gpu.spec.mig == mig::Geometry::none;
+}
 
 void index_gpu(State& state, GpuId id) {
   Gpu& gpu = state.gpu(id);
   note_node(state, gpu.spec.node);
   leave_indexes(state, id);
   const bool idle = gpu.leases.empty();
-  const bool startable = is_open(gpu) && free_vram(gpu).value >= 0 &&
+  const bool startable = is_open(gpu) && takes_batches(gpu) && free_vram(gpu).value >= 0 &&
                          (idle || load_of(gpu) < state.policy.gpu_load_threshold);
   if (startable) {
     const Milli load = idle ? Milli{0} : load_of(gpu);
@@ -91,6 +99,18 @@ void index_gpu(State& state, GpuId id) {
     }
     gpu.indexed = true;
   }
+  if (gpu.spec.mig != mig::Geometry::none) index_mig(state, id);
+}
+
+void set_gpu_spec(State& state, GpuId id, const GpuSpec& spec) {
+  Gpu& gpu = state.gpu(id);
+  const bool changes_mode = gpu.spec.mig != spec.mig;
+  if (changes_mode && gpu.held_for) release_hold(state, id);
+  if (changes_mode && gpu.kept_for) release_keep(state, id);
+  leave_mig_index(state, id);
+  count_open(state, gpu, -1);
+  gpu.spec = spec;
+  count_open(state, gpu, 1);
 }
 
 void refresh_gpu(State& state, GpuId id) {
@@ -225,6 +245,7 @@ void use_nodes(State& state, const Lease& lease, int sign) {
     node.memory_used += Mib{sign * node_part(lease.memory.value, part.gpus, n)};
     ASSERT(node.cpu_used.value >= 0 && node.memory_used.value >= 0);
     note_node(state, part.node);
+    if (sign < 0) note_mig_node(state, part.node);
   }
 }
 

@@ -33,6 +33,7 @@
 #include "core/packing/node_view.h"
 #include "core/packing/pack_index.h"
 #include "core/state/free_times.h"
+#include "core/state/mig_work.h"
 #include "core/state/order_key.h"
 #include "core/state/waiting_shapes.h"
 #include "core/timeline/plan.h"
@@ -67,13 +68,15 @@ struct BlockedClass {
 struct Place {
   NodeId node;              // of work without a GPU
   std::vector<GpuId> gpus;  // by rank
+  std::optional<MigInstance> instance;
   explicit operator bool() const { return static_cast<bool>(node) || !gpus.empty(); }
 };
 
-// GPUs of one kind with as much VRAM, to the gang search: a kind.
+// GPUs of one kind with as much VRAM, cut alike; to the gang search: a kind.
 struct CellKind {
   KindId kind;
   Mib usable;
+  mig::Geometry mig = mig::Geometry::none;  // other than none: they take nothing but instances
   auto operator<=>(const CellKind&) const = default;
 };
 
@@ -148,6 +151,7 @@ struct PlacedWork {
   std::optional<FreeIndex> tree;
   std::optional<FreeIndex> empty_tree;  // as if everything were up and nothing ran
 
+  MigWork mig;
   PlacedPlan plan;
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.

@@ -28,7 +28,8 @@ NodeView view_of(const State& state, const Cell& cell) {
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
     const Gpu& gpu = state.gpu(cell.gpus[i]);
     const Mib vram = reclaimable_vram(gpu);
-    const bool accepts = gpu.up && !gpu.draining && !gpu.held_for && !is_claimed(state, gpu);
+    const bool accepts = gpu.up && !gpu.draining && !gpu.held_for && takes_batches(gpu) &&
+                         !is_claimed(state, gpu);
     if (!accepts || free_vram(gpu).value < 0) continue;
     const Milli room =
         gpu.leases.empty() ? kWholeGpu : state.policy.gpu_load_threshold - load_of(gpu);
@@ -38,11 +39,13 @@ NodeView view_of(const State& state, const Cell& cell) {
   return view;
 }
 
+CellKind cell_kind(const Gpu& gpu) { return {gpu.spec.kind, gpu.usable, gpu.spec.mig}; }
+
 // Beyond the kinds that can be told apart there are no gangs.
 bool is_told_apart(const State& state, const Cell& cell) {
   if (cell.gpus.empty()) return false;
   const Gpu& gpu = state.gpu(cell.gpus.front());
-  return state.placed.kinds[cell.kind] == CellKind{gpu.spec.kind, gpu.usable};
+  return gpu.spec.mig == mig::Geometry::none && state.placed.kinds[cell.kind] == cell_kind(gpu);
 }
 
 // The GPUs that a gang may take whole.
@@ -68,7 +71,7 @@ void update_indexes(State& state, std::uint32_t number) {
 void add_cells(PlacedWork& placed, const State& state, NodeId id) {
   std::map<CellKind, std::vector<GpuId>> by_kind;
   for (const GpuId gpu : state.node(id).gpus)
-    by_kind[{state.gpu(gpu).spec.kind, state.gpu(gpu).usable}].push_back(gpu);
+    by_kind[cell_kind(state.gpu(gpu))].push_back(gpu);
   for (const auto& [kind, gpus] : by_kind) {
     const auto known = std::lower_bound(placed.kinds.begin(), placed.kinds.end(), kind);
     for (std::size_t from = 0; from < gpus.size(); from += kNodeGpusMax) {
@@ -92,7 +95,7 @@ void add_cells(PlacedWork& placed, const State& state, NodeId id) {
 void list_kinds(State& state) {
   std::set<CellKind> kinds;
   for (const Gpu& gpu : state.gpus)
-    kinds.insert({gpu.spec.kind, gpu.usable});
+    kinds.insert(cell_kind(gpu));
   state.placed.kinds.assign(kinds.begin(), kinds.end());
   if (state.placed.kinds.size() > kMaxKinds) state.placed.kinds.resize(kMaxKinds);
 }
@@ -103,6 +106,7 @@ NodeView empty_view(const State& state, const Cell& cell) {
   view.cpu = state.node(cell.node).spec.cpu;
   view.memory = state.node(cell.node).spec.memory;
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
+    if (state.gpu(cell.gpus[i]).spec.mig != mig::Geometry::none) continue;
     view.left[i] = static_cast<std::uint16_t>(kWholeGpu.value);
     view.vram[i] = static_cast<std::uint32_t>(state.gpu(cell.gpus[i]).usable.value);
   }
@@ -181,6 +185,7 @@ void make_cells(State& state) {
     placed.empty_tree->set_node(NodeId{i}, {all, spec.cpu, spec.memory});
   }
   list_empty_cells(state);
+  list_mig_sorts(state);
   placed.cells_stale = false;
   open_blocked(state);
 }

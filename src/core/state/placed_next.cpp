@@ -133,7 +133,7 @@ bool Pass::start_claimed() {
     const TaskRow& row = state_.tasks.row(slot);
     const bool may_start = row.state == TaskState::pending && state_.flows.flow(row.flow).competes;
     if (!may_start || !is_claim_free(state_, gpus)) continue;
-    placed_.next = NextStart{slot, placed_key_of(state_, slot), {NodeId::none(), gpus}};
+    placed_.next = NextStart{slot, placed_key_of(state_, slot), {NodeId::none(), gpus, {}}};
     placed_.stale = true;
     return true;
   }

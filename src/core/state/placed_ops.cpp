@@ -22,7 +22,12 @@ Need need_of(const Shape& shape) {
   return {shape.cpu.value, shape.memory.value, shape.gpus > 0 ? shape.vram : 0};
 }
 
+bool asks_for_instance(const State& state, std::uint32_t number) {
+  return state.shape_table.shape(number).profile != mig::kNoProfile;
+}
+
 void leave_bench(State& state, std::uint32_t number) {
+  if (asks_for_instance(state, number)) return leave_mig_bench(state, number);
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   if (work.bench == PlacedBench::open) placed.open.erase(placed.positions, number);
@@ -36,6 +41,7 @@ void leave_bench(State& state, std::uint32_t number) {
 }
 
 void take_bench(State& state, std::uint32_t number, PlacedBench bench) {
+  if (asks_for_instance(state, number)) return take_mig_bench(state, number, bench);
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   work.bench = bench;
@@ -56,6 +62,19 @@ bool batches_may_start(const State& state) {
   if (!state.kept.empty() || !state.hot.empty()) return true;
   return std::any_of(state.shapes.begin(), state.shapes.end(),
                      [](const auto& entry) { return !entry.second.empty(); });
+}
+
+// What starts next on cells.
+void settle_cells(State& state) {
+  PlacedWork& placed = state.placed;
+  if (placed.ranked.empty()) return forget_reservations(state);
+  update_cells(state);
+  if (!placed.stale) return;
+  // While nothing fits, nobody but a batch that might be in the way asks what is reserved.
+  const bool may_start = !state.claims.empty() || something_may_fit(state);
+  if (!may_start && !batches_may_start(state)) return;
+  placed.stale = false;
+  find_next(state);
 }
 
 }  // namespace
@@ -83,6 +102,12 @@ void refresh_shape(State& state, std::uint32_t number) {
     return placed.ranked.erase(placed.rank_positions, number);
   }
   if (work.bench != PlacedBench::none && work.key == work.flows.top().key) return;
+  if (asks_for_instance(state, number)) {
+    const bool was_blocked = work.bench == PlacedBench::blocked;
+    leave_mig_bench(state, number);
+    work.key = work.flows.top().key;
+    return take_mig_bench(state, number, was_blocked ? PlacedBench::blocked : PlacedBench::open);
+  }
   work.key = work.flows.top().key;
   placed.ranked.put(placed.rank_positions, number, work.key);
   if (work.bench == PlacedBench::blocked) {
@@ -152,16 +177,9 @@ bool is_known_blocked(const State& state, std::uint32_t number) {
 }
 
 void settle_placed(State& state) {
-  PlacedWork& placed = state.placed;
-  if (placed.next) return;
-  if (placed.ranked.empty()) return forget_reservations(state);
-  update_cells(state);
-  if (!placed.stale) return;
-  // While nothing fits, nobody but a batch that might be in the way asks what is reserved.
-  const bool may_start = !state.claims.empty() || something_may_fit(state);
-  if (!may_start && !batches_may_start(state)) return;
-  placed.stale = false;
-  find_next(state);
+  if (state.placed.next) return;
+  settle_cells(state);
+  settle_mig(state);
 }
 
 void settle_reservations(State& state) {
@@ -170,6 +188,7 @@ void settle_reservations(State& state) {
   update_cells(state);
   placed.stale = false;
   find_next(state);
+  settle_mig(state);
 }
 
 }  // namespace berth::core

@@ -36,6 +36,9 @@ Parts parts_of(const State& state, const Lease& lease) {
   return parts_of(state, lease.gpus, lease.share, knows_end ? lease.expected : Duration::forever());
 }
 
+// Work without a GPU and MIG instances take nothing that anyone reserves.
+bool is_planned(const Lease& lease) { return !lease.gpus.empty() && !lease.instance; }
+
 // --- the pools ---
 
 void add_pools(State& state) {
@@ -54,8 +57,11 @@ void add_pools(State& state) {
     plan.kind_of.resize(plan.pools.size(), UINT32_MAX);
     plan.kind_of[cell.pool.value] = cell.kind;
     std::int64_t accepting = 0;
-    for (const GpuId gpu : cell.gpus)
-      accepting += is_up && state.gpu(gpu).up && !state.gpu(gpu).draining ? kWholeGpu.value : 0;
+    const bool is_cut = state.gpu(cell.gpus.front()).spec.mig != mig::Geometry::none;
+    for (const GpuId gpu : cell.gpus) {
+      const bool accepts = is_up && !is_cut && state.gpu(gpu).up && !state.gpu(gpu).draining;
+      accepting += accepts ? kWholeGpu.value : 0;
+    }
     plan.pools.resize(cell.pool, accepting);
   }
 }
@@ -192,7 +198,7 @@ Time planned_end(const Lease& lease) {
 }
 
 void plan_start(State& state, const Lease& lease) {
-  if (lease.gpus.empty() || !is_kept(state)) return;
+  if (!is_planned(lease) || !is_kept(state)) return;
   state.placed.stale = true;
   const Parts parts = parts_of(state, lease);
   state.placed.plan.pools.start(parts, planned_end(lease));
@@ -200,7 +206,7 @@ void plan_start(State& state, const Lease& lease) {
 }
 
 void plan_finish(State& state, const Lease& lease) {
-  if (lease.gpus.empty() || !is_kept(state)) return;
+  if (!is_planned(lease) || !is_kept(state)) return;
   state.placed.stale = true;
   const Parts parts = parts_of(state, lease);
   state.placed.plan.pools.finish(parts, planned_end(lease));
@@ -213,7 +219,7 @@ void plan_finish(State& state, const Lease&, GpuId) {
 }
 
 void plan_move_end(State& state, const Lease& lease, Time before) {
-  if (lease.gpus.empty() || !is_kept(state)) return;
+  if (!is_planned(lease) || !is_kept(state)) return;
   const Time end = planned_end(lease);
   if (end == before) return;
   state.placed.stale = true;

@@ -78,6 +78,7 @@ void forget_gpus(State& state) {
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     Gpu& gpu = state.gpus[i];
     gpu.indexed = false;
+    gpu.mig_entry.reset();
     node_for(state, gpu.spec.node).gpus.push_back(GpuId{i});
     set_usable(state, GpuId{i}, usable_part(state, gpu.spec.vram));
     for (const Residence& residence : gpu.residences) {

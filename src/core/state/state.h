@@ -298,6 +298,24 @@ void look_for_ranks(State& state);
 bool wants_preemption(const State& state);
 // It was asked, or will be, and may be worth asking again from then on.
 void note_preemption(State& state, Time again);
+// --- GPUs in MIG mode (state/mig_ops.cpp) -----------------------------------------------------
+
+// Whether instances may start there: it is up, accepts work, and has nothing left of another mode.
+bool takes_instances(const State& state, const Gpu& gpu);
+// Brings its entry among those that take instances up to date, or takes it out.
+void index_mig(State& state, GpuId gpu);
+void leave_mig_index(State& state, GpuId gpu);
+// What the node has of CPUs and memory, or whether it is up, may have changed for the better.
+void note_mig_node(State& state, NodeId node);
+// The slices of an instance are taken from the GPU, or given back. REQUIRE that they are free, or
+// its.
+void take_instance(State& state, GpuId gpu, const MigInstance& instance);
+void give_instance(State& state, GpuId gpu, const MigInstance& instance);
+// What the shape's profile means on such GPUs; null: they have none of it, or one of less VRAM than
+// the shape asks for.
+const mig::SlotClass* slot_for(mig::Geometry geometry, const Shape& shape);
+// Whether an instance for the shape could start on the GPU now, with its CPUs and memory.
+bool fits_instance(const State& state, GpuId gpu, const Shape& shape);
 
 // --- GPUs (state/gpu_ops.cpp) -----------------------------------------------------------------
 
@@ -308,8 +326,12 @@ Mib reclaimable_vram(const Gpu& gpu);
 Milli load_of(const Gpu& gpu);
 // Whether a batch of this share may start beside what runs.
 bool compute_allows(const State& state, const Gpu& gpu, Milli share);
-// Whether it accepts work at all and is held for nobody, however busy it is.
+// Whether it is in no MIG mode and has no instance left from one.
+bool takes_batches(const Gpu& gpu);
+// Whether it accepts batches at all and is held for nobody, however busy it is.
 bool is_open(const Gpu& gpu);
+// Gives it another spec; join_node and set_usable follow.
+void set_gpu_spec(State& state, GpuId gpu, const GpuSpec& spec);
 // Brings the GPU's entries in the fit indexes up to date.
 void index_gpu(State& state, GpuId gpu);
 // The same, and the queues of its models.

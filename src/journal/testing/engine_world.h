@@ -103,7 +103,7 @@ class EngineWorld {
     if (chance(random, 20)) spec.daily_token_limit = 60;
     if (chance(random, 40)) spec.guaranteed_gpus = Milli{1000};
     if (chance(random, 40)) spec.max_gpus = Milli{pick<std::int64_t>(random, {1250, 3000})};
-    spec.isolated = chance(random, 20);
+    if (chance(random, 20)) spec.isolation = static_cast<core::Isolation>(1 + random.below(3));
     return spec;
   }
 
@@ -136,6 +136,7 @@ class EngineWorld {
     spec.kind = KindId{id % 2};
     spec.vram = Mib{id % 3 == 0 ? 16'384 : 10'240};
     spec.speed = Milli{pick<std::int64_t>(random, {700, 1000, 2000})};
+    if (id == 3) spec.mig = core::mig::Geometry::a100_40;
     return spec;
   }
 
@@ -150,6 +151,10 @@ class EngineWorld {
     spec.priority = pick<std::int16_t>(random, {0, 0, 0, -3, 5});
     if (!has_model && chance(random, 30)) spec.gpus = pick<std::uint16_t>(random, {2, 3, 5});
     if (spec.gpus == 1) spec.share = Milli{pick<std::int64_t>(random, {1000, 250, 400})};
+    if (!has_model && spec.gpus == 1 && chance(random, 25)) {
+      spec.profile = pick<core::mig::ProfileId>(random, {1, 2, 4, 5});  // 1g, 1g with media, 2g, 3g
+      spec.share = kWholeGpu;
+    }
     spec.vram = Mib{pick<std::int64_t>(random, {0, 500, 2000, 9000, 14'000})};
     spec.expected_run = pick(random, {seconds(0), milliseconds(30), seconds(4), minutes(3)});
     if (chance(random, 25)) spec.tolerated_wait = pick(random, {milliseconds(1), seconds(9)});

@@ -1,0 +1,55 @@
+// See mig_mode.h.
+#include "config/mig_mode.h"
+
+#include <array>
+#include <cctype>
+#include <string>
+
+#include "core/mig/profiles.h"
+
+namespace berth::config {
+namespace {
+
+using core::mig::Geometry;
+
+std::string known_geometries() {
+  std::string names;
+  for (std::size_t g = 1; g < core::mig::kGeometries; ++g) {
+    names += std::string(g == 1 ? "" : ", ") + "\"";
+    names += std::string(core::mig::name_of(static_cast<Geometry>(g))) + "\"";
+  }
+  return names;
+}
+
+}  // namespace
+
+Geometry geometry_of_kind(std::string_view kind, Mib vram) {
+  std::string name;
+  for (const char c : kind)
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  constexpr Mib kBetween40And80{60 * 1024};
+  if (has("a100")) return vram < kBetween40And80 ? Geometry::a100_40 : Geometry::a100_80;
+  if (has("h100")) return Geometry::h100_80;
+  if (has("h200")) return Geometry::h200_141;
+  if (has("b200")) return Geometry::b200_180;
+  return Geometry::none;
+}
+
+void read_mig_mode(TableReader& table, std::string_view kind, Mib vram, Geometry& out) {
+  const Node* node = table.take("mig");
+  if (node == nullptr) return;
+  if (node->is(Node::Kind::boolean) && !node->boolean) return;
+  const bool is_named = node->is(Node::Kind::text);
+  if (is_named) out = core::mig::geometry_named(node->text);
+  if (node->is(Node::Kind::boolean)) out = geometry_of_kind(kind, vram);
+  if (out != Geometry::none) return;
+  std::string expected = ": expected true, false, or one of " + known_geometries();
+  if (node->is(Node::Kind::boolean)) {
+    expected = ": the kind " + quoted(kind) + " is not known to have MIG; expected one of " +
+               known_geometries();
+  }
+  table.error("mig", table.path_of("mig") + expected);
+}
+
+}  // namespace berth::config

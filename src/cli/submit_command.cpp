@@ -106,7 +106,8 @@ void read_times(v1::TaskSpec& spec, Values& values) {
 
 void read_needs(v1::TaskSpec& spec, Values& values) {
   spec.set_gpu_memory_mb(values.vram_mb("--vram").value_or(0));
-  spec.set_gpus(static_cast<std::uint32_t>(values.integer("--gpus", 1, 1'000'000).value_or(0)));
+  if (const auto gpus = values.integer("--gpus", 1, 1'000'000))
+    spec.set_gpus(static_cast<std::uint32_t>(*gpus));
   spec.set_share_milli(static_cast<std::uint32_t>(values.share_milli("--share").value_or(0)));
   spec.set_priority(
       static_cast<std::int32_t>(values.integer("--priority", INT32_MIN, INT32_MAX).value_or(0)));

@@ -1,7 +1,7 @@
 """What is submitted: the fields of a task in Python's types, and their way to the wire and back.
 
 Names are the API's without the unit: durations are seconds or timedelta, instants datetime, a share
-is a part of 1. What is absent has the server's default. Only shapes are checked here; the server
+is a part of 1, CPUs are cores. What is absent has the server's default. Only shapes are checked here; the server
 alone knows what is allowed.
 """
 
@@ -18,6 +18,7 @@ from berth.v1 import task_pb2
 Payload = Union[bytes, str, Mapping[str, Any], Sequence[Any], None]
 Failure = Literal["error", "out_of_memory", "timeout", "crash", "infrastructure"]
 Start = Literal["at_least_once", "at_most_once"]
+Level = Literal["island", "node", "rack", "cluster"]
 
 
 class Retry(TypedDict, total=False):
@@ -36,8 +37,15 @@ class TaskOptions(TypedDict, total=False):
     workdir: str
     tier: int
     priority: int
-    gpus: int
+    gpus: int  # default 1; 0: CPUs and memory alone
     share: float  # of each GPU: 0.25
+    cpus: float  # cores, for the whole task
+    memory_mb: int  # of the node's memory, for the whole task
+    gpu_kinds: Sequence[str]  # that each of its GPUs may be of; default: any
+    groups: int  # its GPUs in so many groups of equal size
+    within: Level  # each group lies in one domain of this level
+    required: bool  # within is a must; else a wider domain will do
+    mig_profile: str  # one MIG instance of one GPU: "3g.40gb"
     expected_run: Seconds
     not_before: datetime
     tolerated_wait: Seconds
@@ -67,12 +75,16 @@ class TaskSpec(TaskOptions, total=False):
 
 
 _PLAIN = ("task_id", "user_id", "task_type", "gpu_memory_mb", "workdir", "tier", "priority", "gpus",
-          "run_after_failure", "group", "stop_signal", "tokens", "held")
+          "run_after_failure", "group", "stop_signal", "tokens", "held", "memory_mb", "groups",
+          "within", "required", "mig_profile")
+_OPTIONAL = ("tier", "gpus")  # 0 is not the same as absent
 _DURATIONS = ("expected_run", "tolerated_wait", "run_limit", "result_ttl", "stop_grace")
 _INSTANTS = ("not_before", "deadline")
 _MAPS = ("env", "labels")
-_OTHERS = ("payload", "command", "share", "retry", "start", "depends_on")
-FIELDS = frozenset(_PLAIN + _DURATIONS + _INSTANTS + _MAPS + _OTHERS)
+_THOUSANDTHS = ("share", "cpus")
+_LISTS = ("depends_on", "gpu_kinds")
+_OTHERS = ("payload", "command", "retry", "start")
+FIELDS = frozenset(_PLAIN + _DURATIONS + _INSTANTS + _MAPS + _THOUSANDTHS + _LISTS + _OTHERS)
 
 
 def to_message(spec: Mapping[str, Any]) -> task_pb2.TaskSpec:
@@ -91,6 +103,11 @@ def to_message(spec: Mapping[str, Any]) -> task_pb2.TaskSpec:
             setattr(message, f"{name}_unix_ms", unix_milliseconds(given[name]))
     for name in _MAPS:
         getattr(message, name).update(given.get(name, {}))
+    for name in _THOUSANDTHS:
+        if name in given:
+            setattr(message, f"{name}_milli", round(given[name] * 1000))
+    for name in _LISTS:
+        getattr(message, name).extend(_words(name, given.get(name, ())))
     _fill_others(message, given)
     return message
 
@@ -100,11 +117,8 @@ def _fill_others(message: task_pb2.TaskSpec, given: Mapping[str, Any]) -> None:
         message.payload = encode_payload(given["payload"])
     if "command" in given:
         message.command.argv.extend(_words("command", given["command"]))
-    if "share" in given:
-        message.share_milli = round(given["share"] * 1000)
     if "start" in given:
         message.start = task_pb2.StartRule.Value(given["start"].upper())
-    message.depends_on.extend(_words("depends_on", given.get("depends_on", ())))
     if "retry" in given:
         rule = given["retry"]
         message.retry.attempts = rule.get("attempts", 1)
@@ -117,7 +131,7 @@ def from_message(message: task_pb2.TaskSpec) -> TaskSpec:
     """The spec as it could be submitted again; fields with the server's default are left out."""
     spec: dict[str, Any] = {}
     for name in _PLAIN:
-        if message.HasField("tier") if name == "tier" else getattr(message, name):
+        if message.HasField(name) if name in _OPTIONAL else getattr(message, name):
             spec[name] = getattr(message, name)
     for name in _DURATIONS:
         if getattr(message, f"{name}_ms"):
@@ -128,16 +142,18 @@ def from_message(message: task_pb2.TaskSpec) -> TaskSpec:
     for name in _MAPS:
         if getattr(message, name):
             spec[name] = dict(getattr(message, name))
+    for name in _THOUSANDTHS:
+        if getattr(message, f"{name}_milli"):
+            spec[name] = getattr(message, f"{name}_milli") / 1000
+    for name in _LISTS:
+        if getattr(message, name):
+            spec[name] = list(getattr(message, name))
     if message.payload:
         spec["payload"] = decode(message.payload)
     if message.HasField("command"):
         spec["command"] = list(message.command.argv)
-    if message.share_milli:
-        spec["share"] = message.share_milli / 1000
     if message.start:
         spec["start"] = task_pb2.StartRule.Name(message.start).lower()
-    if message.depends_on:
-        spec["depends_on"] = list(message.depends_on)
     if message.HasField("retry"):
         spec["retry"] = Retry(attempts=message.retry.attempts,
                               backoff=message.retry.backoff_ms / 1000)

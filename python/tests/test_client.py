@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 import berth
 import gpu_scheduler
-from support import ClientCase, with_both_clients
+from support import REAL_SERVER, ClientCase, with_both_clients
 
 
 @with_both_clients
@@ -46,7 +46,7 @@ class TaskTest(ClientCase):
             self.name, task_type="llm", payload={"prompt": "é"}, gpu_memory_mb=1024, held=True,
             priority=3, share=0.25, run_limit=1.5, group=self.name, labels={"team": "a"},
             depends_on=["signal:go"], retry={"attempts": 3, "backoff": 0.5, "on": ["timeout"]},
-            start="at_most_once")
+            start="at_least_once")
         spec = client.get_task(task_id, with_spec=True).spec
         self.assertEqual(spec["payload"], {"prompt": "é"})
         self.assertEqual(spec["share"], 0.25)
@@ -54,8 +54,32 @@ class TaskTest(ClientCase):
         self.assertEqual(spec["labels"], {"team": "a"})
         self.assertEqual(spec["depends_on"], ["signal:go"])
         self.assertEqual(spec["retry"], {"attempts": 3, "backoff": 0.5, "on": ["timeout"]})
-        self.assertEqual(spec["start"], "at_most_once")
+        self.assertEqual(spec["start"], "at_least_once")
         client.cancel(task_id)
+
+    def test_a_gang_says_how_its_gpus_lie_together(self) -> None:
+        client = self.client()
+        kinds = sorted({gpu.kind for gpu in client.gpus()})
+        client.submit_task(self.name, task_type="llm", gpus=2, groups=2, within="node",
+                           required=True, gpu_kinds=kinds)
+        self.assertEqual(client.wait(self.name)["status"], "completed")
+        spec = client.get_task(self.name, with_spec=True).spec
+        self.assertEqual(spec["gpus"], 2)
+        self.assertEqual(spec["groups"], 2)
+        self.assertEqual(spec["within"], "node")
+        self.assertTrue(spec["required"])
+        self.assertEqual(spec["gpu_kinds"], kinds)
+
+    @unittest.skipUnless(REAL_SERVER, "the fake server has no hardware to ask for")
+    def test_all_that_contradicts_itself_is_said(self) -> None:
+        with self.assertRaises(berth.InvalidArgument) as caught:
+            self.client().submit_task(task_type="llm", gpus=0, mig_profile="1g.10gb",
+                                      gpu_kinds=["A100"])
+        self.assertEqual(list(caught.exception.fields),
+                         ["task.gpus", "task.gpu_kinds", "task.mig_profile"])
+        with self.assertRaises(berth.NotFound) as unknown:
+            self.client().submit_task(task_type="llm", gpu_kinds=["abacus"])
+        self.assertEqual(unknown.exception.reason.code, "unknown_gpu_kind")
 
     def test_an_id_is_looked_for_at_its_tenant(self) -> None:
         client = self.client()

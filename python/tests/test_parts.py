@@ -26,7 +26,8 @@ class SpecTest(unittest.TestCase):
         given: spec.TaskSpec = {
             "task_id": "a", "user_id": "b", "task_type": "c", "gpu_memory_mb": 5, "tier": 0,
             "payload": {"x": 1}, "env": {"K": "V"}, "workdir": "/tmp", "priority": -3, "gpus": 2,
-            "share": 0.125, "expected_run": 0.5, "not_before": instant, "tolerated_wait": 60.0,
+            "share": 0.125, "cpus": 2.5, "memory_mb": 4096, "gpu_kinds": ["a100", "h100"],
+            "groups": 2, "within": "node", "required": True, "mig_profile": "1g.10gb", "expected_run": 0.5, "not_before": instant, "tolerated_wait": 60.0,
             "run_limit": 3600.0, "deadline": instant, "start": "at_least_once",
             "retry": {"attempts": 2, "backoff": 1.5}, "depends_on": ["d", "signal:s"],
             "run_after_failure": True, "group": "g", "labels": {"l": "m"}, "result_ttl": 1.0,
@@ -36,6 +37,14 @@ class SpecTest(unittest.TestCase):
         command: spec.TaskSpec = {"command": ["echo", "a b"]}
         self.assertEqual(spec.from_message(spec.to_message(command)), command)
 
+    def test_no_gpu_is_not_the_default(self) -> None:
+        given: spec.TaskSpec = {"gpus": 0, "cpus": 4.0}
+        message = spec.to_message(given)
+        self.assertTrue(message.HasField("gpus"))
+        self.assertEqual(message.cpus_milli, 4000)
+        self.assertEqual(spec.from_message(message), given)
+        self.assertFalse(spec.to_message({}).HasField("gpus"))
+
     def test_every_field_of_the_message_has_its_name(self) -> None:
         on_the_wire = {field.name.removesuffix("_ms").removesuffix("_unix").removesuffix("_milli")
                        for field in spec.to_message({}).DESCRIPTOR.fields}
@@ -44,6 +53,10 @@ class SpecTest(unittest.TestCase):
     def test_a_line_for_a_shell_is_no_command(self) -> None:
         with self.assertRaisesRegex(TypeError, "command is a list"):
             spec.to_message({"command": "echo hi"})
+
+    def test_one_kind_is_a_list_of_one(self) -> None:
+        with self.assertRaisesRegex(TypeError, r"gpu_kinds is a list of strings, not one string"):
+            spec.to_message({"gpu_kinds": "a100"})
 
     def test_none_is_absent(self) -> None:
         self.assertEqual(spec.to_message({"priority": None, "tier": None}), spec.to_message({}))

@@ -1,6 +1,7 @@
 // The gRPC door before a real service: tasks from submit to end, errors with their details, health,
 // reflection, streams, stopping.
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include <grpcpp/health_check_service_interface.h>
@@ -29,6 +30,63 @@ TEST(GrpcDoor, ATaskGoesFromSubmitToItsResult) {
   EXPECT_GT(status.ended_unix_ms(), 0);
   // By its number too, and without the tenant's name, since nobody asks for tokens.
   EXPECT_EQ(doors.status_of("t-" + std::to_string(response.task_no())).task_id(), "a");
+}
+
+TEST(GrpcDoor, AGangRunsOnAllOfItsGpusAndKeepsItsSpec) {
+  Doors doors;
+  v1::SubmitTaskRequest request;
+  v1::TaskSpec& spec = *request.mutable_task();
+  spec.set_task_id("gang");
+  spec.set_task_type("llm");
+  spec.set_gpus(2);
+  spec.set_groups(2);
+  spec.set_within("node");
+  spec.set_required(true);
+  spec.add_gpu_kinds("test");
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.call(&Stub::SubmitTask, request, response).ok());
+  EXPECT_EQ(doors.end_of("gang").gpus_size(), 2);
+  v1::GetTaskStatusRequest ask;
+  ask.set_task_id("gang");
+  ask.set_with_spec(true);
+  v1::TaskStatus status;
+  ASSERT_TRUE(doors.call(&Stub::GetTaskStatus, ask, status).ok());
+  EXPECT_EQ(status.spec().groups(), 2U);
+  EXPECT_EQ(status.spec().within(), "node");
+  EXPECT_TRUE(status.spec().required());
+  EXPECT_EQ(status.spec().gpu_kinds(0), "test");
+}
+
+TEST(GrpcDoor, WhatNoHardwareHereHasIsRefusedWithItsReason) {
+  Doors doors;
+  const auto refusal = [&](const std::function<void(v1::TaskSpec&)>& make) {
+    v1::SubmitTaskRequest request;
+    request.mutable_task()->set_task_type("llm");
+    make(*request.mutable_task());
+    v1::SubmitTaskResponse response;
+    return doors.call(&Stub::SubmitTask, request, response);
+  };
+  grpc::Status status = refusal([](auto& s) { s.add_gpu_kinds("tset"); });
+  EXPECT_EQ(status.error_code(), grpc::NOT_FOUND);
+  EXPECT_EQ(reason_of(status), "unknown_gpu_kind");
+  EXPECT_EQ(status.error_message(),
+            "gpu_kinds names \"tset\", and no GPU is of that kind; did you mean \"test\"?");
+  status = refusal([](auto& s) { s.set_gpus(3); });
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_EQ(reason_of(status), "gpus_over_cluster");
+  status = refusal([](auto& s) { s.set_cpus_milli(4'000'000'000); });
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION);
+  EXPECT_EQ(reason_of(status), "cpu_over_node");
+  EXPECT_NE(status.error_message().find("needs 4000000 CPUs"), std::string::npos)
+      << status.error_message();
+  status = refusal([](auto& s) {
+    s.set_gpus(2);
+    s.set_within("island");
+    s.set_required(true);
+  });
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION) << status.error_message();
+  status = refusal([](auto& s) { s.set_mig_profile("1g.10gb"); });
+  EXPECT_EQ(status.error_code(), grpc::FAILED_PRECONDITION) << status.error_message();
 }
 
 TEST(GrpcDoor, ATaskFromTheHistoryLooksLikeTheOneThatJustEnded) {

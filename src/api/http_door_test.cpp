@@ -35,6 +35,30 @@ TEST(HttpDoor, ATaskGoesFromSubmitToItsEnd) {
   EXPECT_TRUE(has(reply.body, "\"matched\":\"1\"")) << reply.body;
 }
 
+TEST(HttpDoor, WhatATaskAsksOfTheHardwareIsSaidInJson) {
+  Doors doors;
+  RawReply reply = doors.http(
+      "POST", "/v1/tasks",
+      R"({"task":{"task_id":"gang","task_type":"llm","gpus":2,"groups":2,"within":"node",)"
+      R"("required":true,"gpu_kinds":["test"]}})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(doors.end_of("gang").gpus_size(), 2);
+  reply = doors.http("GET", "/v1/tasks/gang?with_spec=true");
+  EXPECT_TRUE(has(reply.body, R"("gpu_kinds":["test"],"groups":2,"within":"node","required":true)"))
+      << reply.body;
+  reply = doors.http("POST", "/v1/tasks",
+                     R"({"task":{"task_type":"llm","gpus":3,"groups":2,"within":"nod",)"
+                     R"("memory_mb":-1,"mig_profile":"1g.10gb"}})");
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  for (const char* field : {"groups", "within", "memory_mb", "mig_profile"})
+    EXPECT_TRUE(has(reply.body, "\"field\":\"task." + std::string(field) + "\"")) << reply.body;
+  EXPECT_TRUE(has(reply.body, R"(did you mean \"node\"?)")) << reply.body;
+  EXPECT_TRUE(has(doors.http("GET", "/openapi.json").body, R"("cpus_milli":{"type":"integer"})"));
+  // Said or not: no GPU is something else than the default of one.
+  EXPECT_EQ(doors.http("POST", "/v1/tasks", R"({"task":{"task_type":"llm","gpus":0}})").status,
+            400);
+}
+
 TEST(HttpDoor, ErrorsAreProblems) {
   Doors doors;
   RawReply reply = doors.http("GET", "/v1/tasks/nothing");

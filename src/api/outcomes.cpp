@@ -93,6 +93,13 @@ Problem problem_of(const service::SubmitOutcome& outcome, const std::string& ten
                              : "the task_id belongs to a task with other content"};
     case unknown_queue:
       return no_such("queue", outcome.what, names_in(board.names().queues()));
+    case unknown_gpu_kind: {
+      const std::vector<std::string>& known = board.names().kinds();
+      Problem problem = no_such("gpu_kind", outcome.what, known);
+      problem.message = "gpu_kinds names " + quoted(outcome.what) + ", and no GPU is of that kind" +
+                        config::suggestion(outcome.what, known);
+      return problem;
+    }
     case unknown_tenant:
       return no_such("tenant", tenant, {});
     case unknown_dependency: {

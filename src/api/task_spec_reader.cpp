@@ -10,6 +10,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include "api/task_shape_reader.h"
 #include "core/model/ranges.h"
 #include "journal/running_hash.h"
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::string_view kSignalPrefix = "signal:";
 constexpr std::int64_t kMsMax = core::kDurationMax.ns / 1'000'000;
 constexpr std::int64_t kUnixMsMax = std::numeric_limits<std::int64_t>::max() / 1'000'000 - 1;
-constexpr std::uint32_t kGangMax = std::numeric_limits<std::uint16_t>::max();
 constexpr std::string_view kStopSignals[] = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
@@ -38,6 +38,7 @@ class SpecReader {
     task_.card = std::make_shared<service::TaskCard>();
     read_names();
     read_place();
+    read_shape();
     read_work();
     read_times();
     read_retry();
@@ -98,20 +99,15 @@ class SpecReader {
     if (within("priority", spec_.priority(), Priority::min(), Priority::max())) {
       task_.spec.priority = static_cast<std::int16_t>(spec_.priority());
     }
-    if (within("gpu_memory_mb", spec_.gpu_memory_mb(), 0, core::kMibMax)) {
-      task_.spec.vram = {spec_.gpu_memory_mb()};
-    }
-    const std::uint32_t gpus = spec_.gpus() == 0 ? 1 : spec_.gpus();
-    if (within("gpus", gpus, 1, kGangMax)) task_.spec.gpus = static_cast<std::uint16_t>(gpus);
-    const std::uint32_t share = spec_.share_milli() == 0 ? 1000 : spec_.share_milli();
-    if (within("share_milli", share, 1, 1000)) task_.spec.share = {share};
-    if (gpus > 1 && share != 1000) {
-      wrong("share_milli",
-            "a task of several GPUs takes them whole: leave it out, or set gpus to 1");
-    }
     const std::uint32_t tokens = spec_.tokens() == 0 ? 1 : spec_.tokens();
     task_.spec.tokens = tokens;
     task_.spec.held = spec_.held();
+  }
+
+  void read_shape() {
+    for (FieldFlaw& flaw : read_task_shape(spec_, task_.spec))
+      wrong(flaw.field, std::move(flaw.flaw));
+    task_.gpu_kinds.assign(spec_.gpu_kinds().begin(), spec_.gpu_kinds().end());
   }
 
   void read_work() {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/mig/profiles.h"
+
 namespace berth::api {
 namespace {
 
@@ -66,6 +68,13 @@ TEST(TaskSpecReader, TakesEveryField) {
   spec.set_tier(2);
   spec.set_priority(-5);
   spec.set_gpus(4);
+  spec.set_cpus_milli(8000);
+  spec.set_memory_mb(65'536);
+  spec.add_gpu_kinds("a100");
+  spec.add_gpu_kinds("h100");
+  spec.set_groups(2);
+  spec.set_within("node");
+  spec.set_required(true);
   spec.set_expected_run_ms(1500);
   spec.set_not_before_unix_ms(kNowMs + 1000);
   spec.set_tolerated_wait_ms(60'000);
@@ -92,6 +101,12 @@ TEST(TaskSpecReader, TakesEveryField) {
   EXPECT_EQ(task.spec.vram, Mib{8192});
   EXPECT_EQ(task.spec.priority, -5);
   EXPECT_EQ(task.spec.gpus, 4);
+  EXPECT_EQ(task.spec.cpu, Milli{8000});
+  EXPECT_EQ(task.spec.memory, Mib{65'536});
+  EXPECT_EQ(task.gpu_kinds, (std::vector<std::string>{"a100", "h100"}));
+  EXPECT_EQ(task.spec.groups, 2);
+  EXPECT_EQ(task.spec.within, core::Level::node);
+  EXPECT_TRUE(task.spec.required);
   EXPECT_EQ(task.spec.expected_run, milliseconds(1500));
   EXPECT_EQ(task.spec.not_before, kNow + seconds(1));
   EXPECT_EQ(task.spec.tolerated_wait, seconds(30)) << "the deadline is nearer";
@@ -116,6 +131,12 @@ TEST(TaskSpecReader, AShareAndAPayloadAreTaken) {
   spec.set_share_milli(250);
   spec.set_payload(std::string(1U << 20, 'x'));
   EXPECT_EQ(good(spec).spec.share, Milli{250});
+}
+
+TEST(TaskSpecReader, AMigProfileIsTaken) {
+  v1::TaskSpec spec = minimal();
+  spec.set_mig_profile("1g.10gb");
+  EXPECT_EQ(good(spec).spec.profile, core::mig::profile_named("1g.10gb"));
 }
 
 TEST(TaskSpecReader, AtMostOnceEndsWithItsGpu) {
@@ -168,6 +189,18 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
          s.set_gpus(2);
          s.set_share_milli(500);
        }},
+      {"task.gpus", [](auto& s) { s.set_gpus(0); }},
+      {"task.memory_mb", [](auto& s) { s.set_memory_mb(-1); }},
+      {"task.gpu_kinds[0]", [](auto& s) { s.add_gpu_kinds(""); }},
+      {"task.groups",
+       [](auto& s) {
+         s.set_gpus(3);
+         s.set_groups(2);
+         s.set_within("node");
+       }},
+      {"task.within", [](auto& s) { s.set_within("nod"); }},
+      {"task.required", [](auto& s) { s.set_required(true); }},
+      {"task.mig_profile", [](auto& s) { s.set_mig_profile("9g.9gb"); }},
       {"task.expected_run_ms", [](auto& s) { s.set_expected_run_ms(-1); }},
       {"task.not_before_unix_ms", [](auto& s) { s.set_not_before_unix_ms(-1); }},
       {"task.not_before_unix_ms", [](auto& s) { s.set_not_before_unix_ms(INT64_MAX); }},
@@ -230,8 +263,10 @@ TEST(TaskSpecReader, SaysEveryErrorAtOnce) {
   v1::TaskSpec spec;
   spec.set_tier(9);
   spec.set_gpus(70'000);
+  spec.set_within("nod");
+  spec.set_mig_profile("1g");
   spec.set_stop_signal("FOO");
-  EXPECT_EQ(flaws_in(spec).size(), 4U);
+  EXPECT_EQ(flaws_in(spec).size(), 6U);
 }
 
 TEST(TaskSpecReader, ThePayloadLimitIsSaid) {

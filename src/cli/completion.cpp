@@ -146,11 +146,9 @@ std::string fish_condition(const Command& command) {
 }  // namespace
 
 Completion completion_of(std::string_view value) {
-  static const std::map<std::string_view, std::string> kNames = {{"QUEUE", "queues"},
-                                                                 {"TENANT", "tenants"},
-                                                                 {"ID", "tasks"},
-                                                                 {"GPU", "gpus"},
-                                                                 {"MODEL", "models"}};
+  static const std::map<std::string_view, std::string> kNames = {
+      {"QUEUE", "queues"}, {"TENANT", "tenants"}, {"ID", "tasks"},
+      {"GPU", "gpus"},     {"GPU-KIND", "kinds"}, {"MODEL", "models"}};
   if (const auto found = kNames.find(value); found != kNames.end())
     return {Completion::Kind::names, {found->second}};
   if (value == "FILE" || value == "DIR" || value == "COMMAND") return {Completion::Kind::files, {}};

@@ -1,7 +1,7 @@
 // Completion scripts for bash, zsh and fish, made from the table of commands.
 //
-// Commands, flags and fixed values stand in the script; names of queues, tenants, tasks, GPUs and
-// models are asked of the server by `berth __complete KIND WORD...`.
+// Commands, flags and fixed values stand in the script; names of queues, tenants, tasks, GPUs,
+// kinds of GPU and models are asked of the server by `berth __complete KIND WORD...`.
 #pragma once
 
 #include <span>

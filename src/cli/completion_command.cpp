@@ -65,6 +65,10 @@ std::vector<std::string> names_of(client::Client& client, const std::string& kin
   else if (kind == "gpus")
     take(
         client.gpus({}), [](const auto& a) { return a.gpus(); }, by_name);
+  else if (kind == "kinds")
+    take(
+        client.gpus({}), [](const auto& a) { return a.gpus(); },
+        [](const auto& gpu) { return gpu.kind(); });
   else if (kind == "models")
     take(
         client.models({}), [](const auto& a) { return a.models(); }, by_name);
@@ -75,6 +79,10 @@ std::vector<std::string> names_of(client::Client& client, const std::string& kin
     take(
         client.list_tasks(request), [](const auto& a) { return a.tasks(); },
         [](const auto& task) { return task.task_id(); });
+  }
+  if (kind == "kinds") {
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
   }
   return names;
 }
@@ -109,8 +117,8 @@ constexpr std::array kCommands = {
             .usage = "bash|zsh|fish",
             .run = run_completion,
             .positional = kShell,
-            .description = "Names of queues, tenants, tasks, GPUs and models are asked of the "
-                           "server.",
+            .description = "Names of queues, tenants, tasks, GPUs, kinds of GPU and models are "
+                           "asked of the server.",
             .examples = kExamples},
     Command{.name = "__complete",
             .group = Group::hidden,

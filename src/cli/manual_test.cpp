@@ -99,6 +99,8 @@ TEST(Completion, BashOffersWhatFits) {
   EXPECT_EQ(offered(folder, "berth sub"), "submit\n");
   EXPECT_EQ(offered(folder, "berth submit --que"), "--queue\n");
   EXPECT_EQ(offered(folder, "berth submit --queue \"\""), "queues-from-server\n");
+  EXPECT_EQ(offered(folder, "berth submit --gpu-kind \"\""), "kinds-from-server\n");
+  EXPECT_EQ(offered(folder, "berth submit --within n"), "node\n");
   EXPECT_EQ(offered(folder, "berth status \"\""), "tasks-from-server\n");
   EXPECT_EQ(offered(folder, "berth tasks -o w"), "wide\n");
   EXPECT_EQ(offered(folder, "berth put \"\""), "tenant queue model\n");
@@ -117,6 +119,11 @@ TEST(Completion, NamesComeFromTheServer) {
   v1::ListTasksResponse tasks;
   tasks.add_tasks()->set_task_id("t1");
   shell.server.answer("ListTasks", tasks);
+  v1::GetGPUStatusResponse gpus;
+  for (const char* kind : {"l4", "a100", "l4"})
+    gpus.add_gpus()->set_kind(kind);
+  shell.server.answer("GetGPUStatus", gpus);
+  EXPECT_EQ(shell.run({"__complete", "kinds"}).out, "a100\nl4\n");
   EXPECT_EQ(shell.run({"__complete", "queues"}).out, "llm\nembedding\n");
   EXPECT_EQ(shell.run({"__complete", "tasks", "status", "--tenant", "a", ""}).out, "t1\n");
   EXPECT_EQ(shell.server.request<v1::ListTasksRequest>("ListTasks").filter().user_id(), "a");

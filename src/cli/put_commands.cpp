@@ -90,7 +90,7 @@ void read_field(google::protobuf::Message& config, const FieldDescriptor& field,
     case FieldDescriptor::CPPTYPE_INT64: {
       const std::string& name = field.name();
       const auto number = name.ends_with("_ms")   ? values.duration_ms(flag)
-                          : name.ends_with("_mb") ? values.vram_mb(flag)
+                          : name.ends_with("_mb") ? values.size_mb(flag)
                                                   : values.integer(flag, 0, INT64_MAX);
       reflection.SetInt64(&config, &field, number.value_or(0));
       break;

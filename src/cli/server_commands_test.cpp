@@ -142,6 +142,8 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
   attempt.set_started_unix_ms(kNow - 5000);
   attempt.set_ended_unix_ms(kNow - 1000);
   *attempt.mutable_result() = task.result();
+  task.mutable_spec()->set_gpus(2);
+  task.mutable_spec()->set_within("node");
   server.answer("GetTaskStatus", task);
   const Ran ran = run({"status", "run", "--tenant", "research"});
   EXPECT_EQ(ran.code, kOk);
@@ -154,6 +156,7 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
             "reason     exit status 3\n"
             "tier       0\n"
             "priority   0\n"
+            "needs      2 GPUs preferably within one node\n"
             "vram       8GB\n"
             "attempts   1\n"
             "gpus       a0\n"
@@ -166,9 +169,9 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
   const auto request = server.request<v1::GetTaskStatusRequest>("GetTaskStatus");
   EXPECT_EQ(request.task_id(), "run");
   EXPECT_EQ(request.user_id(), "research");
+  EXPECT_TRUE(request.with_spec());
   EXPECT_EQ(from_json<v1::TaskStatus>(run({"status", "run", "-o", "json"}).out).state(),
             v1::FAILED);
-  EXPECT_TRUE(server.request<v1::GetTaskStatusRequest>("GetTaskStatus").with_spec());
   EXPECT_EQ(run({"status"}).err,
             "berth status: expected ID, a task's id; t-123 is the task numbered 123\n"
             "Try 'berth status --help'.\n");

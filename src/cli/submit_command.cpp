@@ -20,8 +20,15 @@ constexpr std::array kFlags = {
     Flag{"--queue", "QUEUE", "the queue; required"},
     Flag{"--tenant", "TENANT", "who it is for (default: the token's, or \"default\")"},
     Flag{"--vram", "SIZE", "VRAM on each GPU: 8GB (default: the model's)"},
-    Flag{"--gpus", "N", "GPUs at once (default 1)"},
+    Flag{"--gpus", "N", "GPUs at once (default 1); 0: CPUs and memory alone"},
     Flag{"--share", "PART", "of each GPU: 0.5 or 50% (default 1)"},
+    Flag{"--gpu-kind", "GPU-KIND", "that its GPUs may be of; may be repeated (default: any)"},
+    Flag{"--groups", "N", "its GPUs in so many groups of equal size (default 1)"},
+    Flag{"--within", "island|node|rack|cluster", "where a group lies together (default cluster)"},
+    Flag{"--required", "", "--within is a must; else a wider domain will do"},
+    Flag{"--mig-profile", "PROFILE", "one MIG instance of one GPU: 1g.10gb"},
+    Flag{"--cpus", "N", "CPU cores for the whole task: 4 or 0.5 (default: none asked for)"},
+    Flag{"--memory", "SIZE", "of the node, for the whole task: 16GB (default: none asked for)"},
     Flag{"--priority", "N", "higher first among the tenant's own (default 0)"},
     Flag{"--tier", "0|1|2|3", "0 goes first (default: the tenant's)"},
     Flag{"--depends-on", "ID", "starts after this task, or signal:NAME; may be repeated"},
@@ -54,9 +61,11 @@ constexpr std::array kFlags = {
 constexpr std::array kCommandWords = {
     Positional{"COMMAND", "the program and its arguments, behind --; no shell", false, true}};
 
-constexpr std::array<std::string_view, 5> kExamples = {
+constexpr std::array<std::string_view, 7> kExamples = {
     "berth submit --queue llm --vram 8GB --wait -- echo hi",
     "berth submit --queue llm --vram 20GB --gpus 2 --follow -- python3 train.py --lr 0.1",
+    "berth submit --queue train --gpus 16 --groups 2 --within island --required -- ./pretrain",
+    "berth submit --queue prepare --gpus 0 --cpus 8 --memory 32GB -- python3 tokenize.py",
     "berth submit --queue embedding --payload @texts.json",
     "berth submit --queue llm --depends-on train-1 --attempts 3 --backoff 30s -- ./evaluate",
     "berth submit --queue diffusion --share 0.5 --deadline +2h -- ./render frame-12",
@@ -104,10 +113,22 @@ void read_times(v1::TaskSpec& spec, Values& values) {
   spec.set_result_ttl_ms(values.duration_ms("--result-ttl").value_or(0));
 }
 
-void read_needs(v1::TaskSpec& spec, Values& values) {
-  spec.set_gpu_memory_mb(values.vram_mb("--vram").value_or(0));
-  spec.set_gpus(static_cast<std::uint32_t>(values.integer("--gpus", 1, 1'000'000).value_or(0)));
+void read_needs(const Call& call, v1::TaskSpec& spec, Values& values) {
+  spec.set_gpu_memory_mb(values.size_mb("--vram").value_or(0));
+  if (const auto gpus = values.integer("--gpus", 0, 1'000'000))
+    spec.set_gpus(static_cast<std::uint32_t>(*gpus));
   spec.set_share_milli(static_cast<std::uint32_t>(values.share_milli("--share").value_or(0)));
+  for (const std::string& kind : call.args.values("--gpu-kind"))
+    spec.add_gpu_kinds(kind);
+  spec.set_groups(static_cast<std::uint32_t>(values.integer("--groups", 1, 1'000'000).value_or(0)));
+  spec.set_within(values.text("--within"));
+  spec.set_required(values.has("--required"));
+  spec.set_mig_profile(values.text("--mig-profile"));
+  spec.set_cpus_milli(static_cast<std::uint32_t>(values.cpus_milli("--cpus").value_or(0)));
+  spec.set_memory_mb(values.size_mb("--memory").value_or(0));
+}
+
+void read_order(v1::TaskSpec& spec, Values& values) {
   spec.set_priority(
       static_cast<std::int32_t>(values.integer("--priority", INT32_MIN, INT32_MAX).value_or(0)));
   if (const auto tier = values.integer("--tier", 0, 3))
@@ -149,7 +170,8 @@ v1::SubmitTaskRequest read_request(const Call& call, Values& values) {
   spec.set_run_after_failure(values.has("--run-after-failure"));
   spec.set_held(values.has("--held"));
   if (values.has("--at-most-once")) spec.set_start(v1::AT_MOST_ONCE);
-  read_needs(spec, values);
+  read_needs(call, spec, values);
+  read_order(spec, values);
   read_times(spec, values);
   read_retry(spec, values);
   read_work(call, spec, values);

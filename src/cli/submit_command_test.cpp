@@ -54,6 +54,7 @@ TEST_F(Submit, PrintsTheIdAndSaysWhatToDoNext) {
   EXPECT_EQ(sent().command().argv(1), "--help");
   EXPECT_EQ(server.request<v1::SubmitTaskRequest>("SubmitTask").request_id().size(), 36U);
   EXPECT_FALSE(sent().has_tier());
+  EXPECT_FALSE(sent().has_gpus());
   EXPECT_FALSE(sent().has_retry());
 }
 
@@ -67,6 +68,21 @@ TEST_F(Submit, EveryFlagReachesTheServer) {
                        "2",
                        "--share",
                        "0.5",
+                       "--gpu-kind",
+                       "a100",
+                       "--gpu-kind",
+                       "h100",
+                       "--groups",
+                       "2",
+                       "--within",
+                       "node",
+                       "--required",
+                       "--mig-profile",
+                       "1g.10gb",
+                       "--cpus",
+                       "2.5",
+                       "--memory",
+                       "16GB",
                        "--priority",
                        "-3",
                        "--tier",
@@ -123,6 +139,14 @@ TEST_F(Submit, EveryFlagReachesTheServer) {
   EXPECT_EQ(spec.user_id(), "a");
   EXPECT_EQ(spec.gpus(), 2U);
   EXPECT_EQ(spec.share_milli(), 500U);
+  ASSERT_EQ(spec.gpu_kinds_size(), 2);
+  EXPECT_EQ(spec.gpu_kinds(1), "h100");
+  EXPECT_EQ(spec.groups(), 2U);
+  EXPECT_EQ(spec.within(), "node");
+  EXPECT_TRUE(spec.required());
+  EXPECT_EQ(spec.mig_profile(), "1g.10gb");
+  EXPECT_EQ(spec.cpus_milli(), 2500U);
+  EXPECT_EQ(spec.memory_mb(), 16'384);
   EXPECT_EQ(spec.priority(), -3);
   EXPECT_TRUE(spec.has_tier());
   EXPECT_EQ(spec.depends_on(1), "signal:s");
@@ -149,14 +173,23 @@ TEST_F(Submit, EveryFlagReachesTheServer) {
   EXPECT_TRUE(spec.held());
 }
 
+TEST_F(Submit, NoGpuIsSentAsNone) {
+  ASSERT_EQ(run({"submit", "--queue", "q", "--gpus", "0", "--cpus", "4", "--", "c"}).code, kOk);
+  EXPECT_TRUE(sent().has_gpus());
+  EXPECT_EQ(sent().gpus(), 0U);
+}
+
 TEST_F(Submit, AllThatIsWrongIsSaidAtOnceAndNothingIsSent) {
-  const Ran ran = run({"submit", "--vram", "8", "--tier", "4", "--retry-on", "crsh", "--label", "x",
-                       "echo", "--payload", "p"});
+  const Ran ran = run({"submit", "--vram", "8", "--memory", "lots", "--cpus", "0", "--tier", "4",
+                       "--retry-on", "crsh", "--label", "x", "echo", "--payload", "p"});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_EQ(ran.err,
             "berth submit: expected --queue QUEUE; 'berth queues' lists them\n"
             "berth submit: --label: expected KEY=VALUE, found \"x\"\n"
             "berth submit: --vram: expected a size such as 8GB or 512MB, found \"8\"\n"
+            "berth submit: --cpus: expected a number of CPU cores from 0.001 to 1000000, such as 4 "
+            "or 0.5, found \"0\"\n"
+            "berth submit: --memory: expected a size such as 8GB or 512MB, found \"lots\"\n"
             "berth submit: --tier: expected an integer from 0 to 3, found \"4\"\n"
             "berth submit: --retry-on: no failure is named \"crsh\"; did you mean \"crash\"?\n"
             "berth submit: unexpected argument \"echo\"; the command stands behind --\n"

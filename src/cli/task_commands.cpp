@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cli/commands.h"
+#include "cli/needs_text.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/task_filter.h"
@@ -89,6 +90,7 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   if (task.has_position()) facts.add("position", std::to_string(task.position()));
   facts.add("tier", std::to_string(task.tier()));
   facts.add("priority", std::to_string(task.priority()));
+  facts.add("needs", needs_text(task.spec()));
   facts.add("vram", vram_or_nothing(task.gpu_memory_mb()));
   facts.add("attempts", std::to_string(task.attempts()));
   facts.add("gpus", joined(task.gpus()));
@@ -122,7 +124,7 @@ int run_status(const Call& call) {
   request.set_task_id(id);
   request.set_user_id(call.args.value("--tenant").value_or(""));
   request.set_with_history(true);
-  request.set_with_spec(session->format() == Format::json);
+  request.set_with_spec(true);
   const auto task = session->client().task_status(request);
   if (!task) return session->fail("show task " + id, task.failure());
   if (session->format() == Format::json) {

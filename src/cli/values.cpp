@@ -1,6 +1,8 @@
 // See values.h.
 #include "cli/values.h"
 
+#include <algorithm>
+
 #include "cli/text.h"
 #include "config/diagnostics.h"
 #include "config/quantity.h"
@@ -14,6 +16,26 @@ Error expected(std::string_view what, std::string_view found) {
   return Error{"expected " + std::string(what) + ", found " + config::quoted(found)};
 }
 
+// "2.5" with at most so many places behind the point, as a whole number of the last of them.
+std::optional<std::int64_t> parse_decimal(std::string_view text, int places) {
+  if (text.empty() || text == ".") return std::nullopt;
+  std::int64_t value = 0;
+  int behind = -1;  // places behind the point; -1: before it
+  for (const char c : text) {
+    if (c == '.' && behind < 0) {
+      behind = 0;
+    } else if (c >= '0' && c <= '9' && behind < places && value <= kCpusMilliMax) {
+      value = value * 10 + (c - '0');
+      if (behind >= 0) ++behind;
+    } else {
+      return std::nullopt;
+    }
+  }
+  for (int place = std::max(behind, 0); place < places; ++place)
+    value *= 10;
+  return value;
+}
+
 }  // namespace
 
 Result<std::int64_t> read_duration_ms(std::string_view text) {
@@ -23,34 +45,27 @@ Result<std::int64_t> read_duration_ms(std::string_view text) {
   return time.value / kNsPerMs;
 }
 
-Result<std::int64_t> read_vram_mb(std::string_view text) {
-  const config::Quantity vram = config::parse_quantity(text, config::Unit::vram);
-  if (vram.error != config::QuantityError::none || vram.value < 0)
+Result<std::int64_t> read_size_mb(std::string_view text) {
+  const config::Quantity size = config::parse_quantity(text, config::Unit::vram);
+  if (size.error != config::QuantityError::none || size.value < 0)
     return expected("a size such as 8GB or 512MB", text);
-  return vram.value;
+  return size.value;
 }
 
 Result<std::int64_t> read_share_milli(std::string_view text) {
   const bool percent = text.ends_with('%');
-  std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
-  std::int64_t value = 0;
-  int places = -1;  // behind the point; -1: before it
-  bool wrong = digits.empty() || digits == ".";
-  for (const char c : digits) {
-    if (c == '.' && places < 0) {
-      places = 0;
-    } else if (c >= '0' && c <= '9' && places < (percent ? 1 : 3) && value <= 100'000) {
-      value = value * 10 + (c - '0');
-      if (places >= 0) ++places;
-    } else {
-      wrong = true;
-    }
-  }
-  for (int place = std::max(places, 0); place < (percent ? 1 : 3); ++place)
-    value *= 10;
-  if (wrong || value < 1 || value > 1000)
+  const std::string_view number = text.substr(0, text.size() - (percent ? 1 : 0));
+  const auto value = parse_decimal(number, percent ? 1 : 3);
+  if (!value || *value < 1 || *value > 1000)
     return expected("a part of a GPU from 0.001 to 1, such as 0.5 or 50%", text);
-  return value;
+  return *value;
+}
+
+Result<std::int64_t> read_cpus_milli(std::string_view text) {
+  const auto value = parse_decimal(text, 3);
+  if (!value || *value < 1 || *value > kCpusMilliMax)
+    return expected("a number of CPU cores from 0.001 to 1000000, such as 4 or 0.5", text);
+  return *value;
 }
 
 Result<std::int64_t> read_instant_ms(std::string_view text, std::int64_t now_unix_ms) {
@@ -81,14 +96,19 @@ std::optional<std::int64_t> Values::duration_ms(std::string_view flag) {
   return given ? take(flag, read_duration_ms(*given)) : std::nullopt;
 }
 
-std::optional<std::int64_t> Values::vram_mb(std::string_view flag) {
+std::optional<std::int64_t> Values::size_mb(std::string_view flag) {
   const auto given = call_.args.value(flag);
-  return given ? take(flag, read_vram_mb(*given)) : std::nullopt;
+  return given ? take(flag, read_size_mb(*given)) : std::nullopt;
 }
 
 std::optional<std::int64_t> Values::share_milli(std::string_view flag) {
   const auto given = call_.args.value(flag);
   return given ? take(flag, read_share_milli(*given)) : std::nullopt;
+}
+
+std::optional<std::int64_t> Values::cpus_milli(std::string_view flag) {
+  const auto given = call_.args.value(flag);
+  return given ? take(flag, read_cpus_milli(*given)) : std::nullopt;
 }
 
 std::optional<std::int64_t> Values::instant_ms(std::string_view flag) {

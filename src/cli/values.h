@@ -15,9 +15,12 @@
 
 namespace berth::cli {
 
+inline constexpr std::int64_t kCpusMilliMax = 1'000'000'000;  // a million cores
+
 Result<std::int64_t> read_duration_ms(std::string_view text);  // "90s"; more than 0
-Result<std::int64_t> read_vram_mb(std::string_view text);      // "8GB" is 8192
+Result<std::int64_t> read_size_mb(std::string_view text);      // "8GB" is 8192
 Result<std::int64_t> read_share_milli(std::string_view text);  // "0.25" or "25%" is 250
+Result<std::int64_t> read_cpus_milli(std::string_view text);   // "4" is 4000; more than 0
 // "2026-11-15T12:00:00Z", or "+10min" from now on.
 Result<std::int64_t> read_instant_ms(std::string_view text, std::int64_t now_unix_ms);
 // "key=value"; the key is not empty.
@@ -29,8 +32,9 @@ class Values {
 
   // None: the flag is absent, or its value is wrong and was noted.
   std::optional<std::int64_t> duration_ms(std::string_view flag);
-  std::optional<std::int64_t> vram_mb(std::string_view flag);
+  std::optional<std::int64_t> size_mb(std::string_view flag);
   std::optional<std::int64_t> share_milli(std::string_view flag);
+  std::optional<std::int64_t> cpus_milli(std::string_view flag);
   std::optional<std::int64_t> instant_ms(std::string_view flag);
   std::optional<std::int64_t> integer(std::string_view flag, std::int64_t low, std::int64_t high);
   std::vector<std::pair<std::string, std::string>> pairs(std::string_view flag);

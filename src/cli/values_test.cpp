@@ -55,8 +55,8 @@ TEST(Text, AWordOfAShellIsQuotedWhereItNeedsIt) {
 }
 
 TEST(Values, UnitsAreThoseThatPeopleKnow) {
-  EXPECT_EQ(*read_vram_mb("8GB"), 8192);
-  EXPECT_EQ(*read_vram_mb("512MB"), 512);
+  EXPECT_EQ(*read_size_mb("8GB"), 8192);
+  EXPECT_EQ(*read_size_mb("512MB"), 512);
   EXPECT_EQ(*read_duration_ms("90s"), 90'000);
   EXPECT_EQ(*read_duration_ms("5min"), 300'000);
   EXPECT_EQ(*read_share_milli("0.5"), 500);
@@ -64,16 +64,24 @@ TEST(Values, UnitsAreThoseThatPeopleKnow) {
   EXPECT_EQ(*read_share_milli("12.5%"), 125);
   EXPECT_EQ(*read_share_milli(".125"), 125);
   EXPECT_EQ(*read_share_milli("1"), 1000);
+  EXPECT_EQ(*read_cpus_milli("4"), 4000);
+  EXPECT_EQ(*read_cpus_milli("0.5"), 500);
+  EXPECT_EQ(*read_cpus_milli("1000000"), 1'000'000'000);
   EXPECT_EQ(*read_instant_ms("+10min", 1000), 601'000);
   EXPECT_EQ(*read_pair("a=b=c"), (std::pair<std::string, std::string>("a", "b=c")));
 }
 
 TEST(Values, WhatIsWrongIsSaidWithAnExample) {
-  EXPECT_EQ(read_vram_mb("8").error().message, "expected a size such as 8GB or 512MB, found \"8\"");
+  EXPECT_EQ(read_size_mb("8").error().message, "expected a size such as 8GB or 512MB, found \"8\"");
   EXPECT_EQ(read_duration_ms("-1s").error().message,
             "expected a duration of 1ms or more, such as 500ms, 90s, 5min or 2h, found \"-1s\"");
   for (const char* wrong : {"", ".", "0", "1.5", "101%", "0.0001", "1.2.3", "x", "99999999999999"})
     EXPECT_FALSE(read_share_milli(wrong)) << wrong;
+  EXPECT_EQ(read_cpus_milli("four").error().message,
+            "expected a number of CPU cores from 0.001 to 1000000, such as 4 or 0.5, found "
+            "\"four\"");
+  for (const char* wrong : {"", "0", "-1", "0.0001", "50%", "1000000.001", "99999999999999999999"})
+    EXPECT_FALSE(read_cpus_milli(wrong)) << wrong;
   for (const char* wrong : {"", "a", "=b"})
     EXPECT_FALSE(read_pair(wrong)) << wrong;
   EXPECT_FALSE(read_instant_ms("10min", 0));

@@ -82,6 +82,65 @@ TEST(WorkflowFile, TasksHaveTheirOwnWordsOverTheDefaults) {
   EXPECT_FALSE(b.has_command());
 }
 
+TEST(WorkflowFile, ATaskSaysWhatItAsksOfTheHardware) {
+  const v1::SubmitWorkflowRequest request = read(R"(
+[defaults]
+queue = "train"
+gpu_kinds = ["h100", "h200"]
+required = true
+
+[[tasks]]
+gpus = 16
+groups = 2
+within = "island"
+cpus = 32.5
+memory = "128GB"
+
+[[tasks]]
+gpus = 0
+gpu_kinds = "a100"
+required = false
+cpus = 1
+memory_mb = 512
+
+[[tasks]]
+gpu_kinds = []
+mig_profile = "3g.40gb"
+)");
+  ASSERT_EQ(request.tasks_size(), 3);
+  const v1::TaskSpec& gang = request.tasks(0);
+  EXPECT_EQ(gang.gpus(), 16U);
+  EXPECT_EQ(gang.groups(), 2U);
+  EXPECT_EQ(gang.within(), "island");
+  EXPECT_TRUE(gang.required());
+  ASSERT_EQ(gang.gpu_kinds_size(), 2);
+  EXPECT_EQ(gang.gpu_kinds(1), "h200");
+  EXPECT_EQ(gang.cpus_milli(), 32'500U);
+  EXPECT_EQ(gang.memory_mb(), 131'072);
+  const v1::TaskSpec& none = request.tasks(1);
+  EXPECT_TRUE(none.has_gpus());
+  EXPECT_EQ(none.gpus(), 0U);
+  ASSERT_EQ(none.gpu_kinds_size(), 1) << "its own replace the defaults";
+  EXPECT_EQ(none.gpu_kinds(0), "a100");
+  EXPECT_FALSE(none.required());
+  EXPECT_EQ(none.memory_mb(), 512);
+  EXPECT_FALSE(request.tasks(2).has_gpus());
+  EXPECT_EQ(request.tasks(2).gpu_kinds_size(), 0);
+  EXPECT_EQ(request.tasks(2).mig_profile(), "3g.40gb");
+}
+
+TEST(WorkflowFile, WrongWordsForTheHardwareAreAnsweredWithTheNearest) {
+  EXPECT_EQ(errors_in("[[tasks]]\n"
+                      "queue = \"q\"\n"
+                      "within = \"nod\"\n"
+                      "cpus = -1\n"
+                      "gpu_kind = \"a100\"\n"),
+            "w.toml:3:10: tasks[0].within: expected one of \"island\", \"node\", \"rack\", "
+            "\"cluster\", found the string \"nod\"; did you mean \"node\"?\n"
+            "w.toml:4:8: tasks[0].cpus: expected a number from 0 to 1000000, found the integer -1\n"
+            "w.toml:5:1: unknown key \"gpu_kind\" in tasks[0]; did you mean \"gpu_kinds\"?\n");
+}
+
 TEST(WorkflowFile, APrefixRenamesTheFilesOwnTasksAndNoOthers) {
   const v1::SubmitWorkflowRequest request = read(kTwo, "monday-");
   EXPECT_EQ(request.tasks(0).task_id(), "monday-a");
@@ -139,7 +198,7 @@ TEST(WorkflowFile, WhatIsNoWorkflowIsSaid) {
   EXPECT_EQ(errors_in(""), "w.toml:1:1: tasks: expected a block [[tasks]] for each task\n");
   EXPECT_TRUE(errors_in("{\"tasks\": [", "w.json").starts_with("w.json: not JSON: "));
   EXPECT_EQ(errors_in("{\"tasks\": [{\"queue\": \"q\", \"gpus\": 0.5}]}", "w.json"),
-            "w.json: tasks[0].gpus: expected an integer from 1 to 65535, found the number 0.5\n");
+            "w.json: tasks[0].gpus: expected an integer from 0 to 65535, found the number 0.5\n");
   EXPECT_EQ(errors_in("[[tasks]]\nqueue = \"q\"\npayload = \"@nowhere\"\n"),
             "w.toml:3:11: tasks[0].payload: cannot read ./nowhere\n");
 }

@@ -79,6 +79,7 @@ class TaskReader {
     name("tenant", *spec.mutable_user_id());
     name("group", *spec.mutable_group());
     read_needs(spec);
+    read_order(spec);
     read_work(spec);
     read_times(spec);
     read_retry(spec);
@@ -146,10 +147,29 @@ class TaskReader {
 
   void read_needs(v1::TaskSpec& spec) {
     number("vram", config::vram_amounts(), [&](auto mb) { spec.set_gpu_memory_mb(mb); });
-    number("gpus", config::integers(1, UINT16_MAX),
+    number("gpus", config::integers(0, UINT16_MAX),
            [&](auto n) { spec.set_gpus(static_cast<std::uint32_t>(n)); });
     number("share", config::thousandths(1, 1000),
            [&](auto n) { spec.set_share_milli(static_cast<std::uint32_t>(n)); });
+    number("cpus", config::thousandths(0, kCpusMilliMax),
+           [&](auto n) { spec.set_cpus_milli(static_cast<std::uint32_t>(n)); });
+    number("memory", config::memory_amounts(), [&](auto mb) { spec.set_memory_mb(mb); });
+    read_gang(spec);
+    table_.text("mig_profile", *spec.mutable_mig_profile());
+  }
+
+  void read_gang(v1::TaskSpec& spec) {
+    const std::vector<std::string> kinds = words("gpu_kinds");
+    if (table_.has("gpu_kinds")) spec.mutable_gpu_kinds()->Assign(kinds.begin(), kinds.end());
+    number("groups", config::integers(1, UINT16_MAX),
+           [&](auto n) { spec.set_groups(static_cast<std::uint32_t>(n)); });
+    const std::vector<std::string> levels = {"island", "node", "rack", "cluster"};
+    std::size_t level = 0;
+    if (table_.choice("within", levels, level)) spec.set_within(levels[level]);
+    flag("required", [&](bool on) { spec.set_required(on); });
+  }
+
+  void read_order(v1::TaskSpec& spec) {
     number("priority", config::integers(INT16_MIN, INT16_MAX),
            [&](auto n) { spec.set_priority(static_cast<std::int32_t>(n)); });
     number("tier", config::integers(0, 3),

@@ -21,14 +21,15 @@
 
 namespace berth::service {
 
-// A task as the edge understood it. Of `spec`, tenant, queue, group and dependencies are filled in
-// by the sequencer from the names; of `card`, the numbers.
+// A task as the edge understood it. Of `spec`, tenant, queue, group, kinds and dependencies are
+// filled in by the sequencer from the names; of `card`, the numbers.
 struct NewTask {
   CardPtr card;
   core::TaskSpec spec;
   std::string tenant;
   std::string queue;
   std::vector<std::string> depends_on;  // ids; "signal:NAME"
+  std::vector<std::string> gpu_kinds;   // none: any
   std::optional<std::uint8_t> tier;     // absent: the tenant's
 };
 
@@ -39,6 +40,7 @@ struct SubmitOutcome {
     conflict,   // the id or request id belongs to other content: `task` is that one
     refused,    // by the core: `reason`
     unknown_queue,
+    unknown_gpu_kind,    // `what` names it
     unknown_tenant,      // and it may not be made
     unknown_dependency,  // `what` names it
     tier_denied,         // the tenant may not use this tier; reason.need, .have

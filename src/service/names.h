@@ -53,6 +53,7 @@ class Names {
   const std::vector<QueueEntry>& queues() const { return queues_; }
   const std::vector<ModelEntry>& models() const { return models_; }
   const std::vector<GpuEntry>& gpus() const { return gpus_; }
+  const std::vector<std::string>& kinds() const { return kinds_; }
   const std::vector<std::string>& nodes() const { return nodes_; }
   const core::PolicySpec& policy() const { return policy_; }
 

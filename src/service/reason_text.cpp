@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "config/quantity.h"
 #include "core/mig/profiles.h"
 
 namespace berth::service {
@@ -47,7 +48,8 @@ std::string time_words(std::int64_t ns) {
 }
 
 std::string amount(std::int64_t value, std::string_view unit) {
-  if (unit == "milli-GPUs") return decimal(static_cast<double>(value) / 1000.0, "GPUs");
+  if (unit == "milli-GPUs") return config::exact_decimal(value, 1000) + " GPUs";
+  if (unit == "milli-CPUs") return config::exact_decimal(value, 1000) + " CPUs";
   if (unit == "ns") return time_words(value);
   return std::to_string(value) + " " + std::string(unit);
 }

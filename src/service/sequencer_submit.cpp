@@ -95,6 +95,11 @@ std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {
   using Kind = SubmitOutcome::Kind;
   const QueueId queue = names_.queue(task.queue);
   if (!queue) return outcome(Kind::unknown_queue, task.queue);
+  for (const std::string& name : task.gpu_kinds) {
+    const KindId kind = names_.kind(name);
+    if (!kind) return outcome(Kind::unknown_gpu_kind, name);
+    task.spec.kinds |= core::KindMask{1} << kind.value;
+  }
   TenantId tenant = names_.tenant(task.tenant);
   if (!tenant) {
     if (!options_.make_unknown_tenants) return outcome(Kind::unknown_tenant, task.tenant);

@@ -91,6 +91,38 @@ TEST_F(Sequencing, AnUnknownTenantIsMadeAndAnUnknownQueueRefused) {
   EXPECT_EQ(refused.what, "lmm");
 }
 
+TEST(KindsOfGpu, ATaskRunsOnTheKindsItNames) {
+  Desk desk;
+  desk.agent.kinds = {"a100", "l4"};
+  desk.furnish();
+  NewTask small = new_task("a");
+  small.gpu_kinds = {"l4"};
+  EXPECT_EQ(desk.submit(std::move(small)).kind, Kind::accepted);
+  ASSERT_EQ(desk.agent.leases.size(), 1U);
+  ASSERT_EQ(desk.agent.leases[0].gpus_size(), 1);
+  EXPECT_EQ(desk.agent.leases[0].gpus(0), "GPU-1");
+  NewTask gang = new_task("b");
+  gang.spec.gpus = 2;
+  gang.gpu_kinds = {"l4", "a100"};
+  EXPECT_EQ(desk.submit(std::move(gang)).kind, Kind::accepted);
+  ASSERT_EQ(desk.agent.leases.size(), 2U);
+  EXPECT_EQ(desk.agent.leases[1].gpus_size(), 2);
+  NewTask large = new_task("c");
+  large.spec.gpus = 2;
+  large.gpu_kinds = {"l4"};
+  EXPECT_EQ(desk.submit(std::move(large)).reason.code, core::ReasonCode::gpus_over_cluster);
+  EXPECT_EQ(desk.differences(), std::vector<std::uint32_t>{});
+}
+
+TEST_F(Sequencing, AKindThatNobodyHasIsRefusedAndMakesNoTenant) {
+  NewTask task = new_task("a");
+  task.gpu_kinds = {"test", "tset"};
+  const SubmitOutcome refused = desk_.submit(std::move(task));
+  EXPECT_EQ(refused.kind, Kind::unknown_gpu_kind);
+  EXPECT_EQ(refused.what, "tset");
+  EXPECT_TRUE(desk_.sequencer.names().tenant("alice") == TenantId::none());
+}
+
 TEST_F(Sequencing, TheDefaultsOfNewTenantsCanChange) {
   desk_.submit(new_task("a"));
   desk_.control(DefineTenantDefaults{{.weight = Milli{3000}}, 2, 2});

@@ -150,8 +150,9 @@ inline void live(ServiceWorld& world, const Step& step) {
 // One more change to the content of a step.
 inline void change(Step& step, Random& random) {
   MessageMutator mutator(
-      random, {"llm", "big", "m", "GPU-0", "GPU-1", "gpu-0", "local", "other", "default", "alice",
-               "a", "b", "t-1", "t-2", "signal:s", "TERM", "/", ""});
+      random, {"llm",     "big",   "m",    "GPU-0",    "GPU-1", "gpu-0", "local",   "other",
+               "default", "alice", "test", "island",   "node",  "rack",  "1g.10gb", "a",
+               "b",       "t-1",   "t-2",  "signal:s", "TERM",  "/",     ""});
   const auto change_as = [&](google::protobuf::Message&& message) {
     if (!message.ParseFromString(step.content)) message.Clear();
     for (std::uint64_t left = 1 + random.below(4); left > 0; --left)

@@ -18,9 +18,10 @@ class QuickAgent {
   explicit QuickAgent(Say say) : say_(std::move(say)) {}
 
   bool finishes_at_once = true;
-  std::int64_t load_took_us = 0;  // as it reports it
-  bool simulated = true;          // its GPUs, as long as nobody knows them
-  std::vector<v1::Lease> leases;  // all that came
+  std::int64_t load_took_us = 0;              // as it reports it
+  bool simulated = true;                      // its GPUs, as long as nobody knows them
+  std::vector<std::string> kinds = {"test"};  // of its GPUs, in turn
+  std::vector<v1::Lease> leases;              // all that came
   std::vector<v1::StopTask> stops;
   v1::Welcome welcome;
   std::uint64_t acknowledged = 0;
@@ -36,7 +37,7 @@ class QuickAgent {
       v1::Gpu& gpu = *hello.add_gpus();
       gpu.set_uuid("GPU-" + std::to_string(i));
       gpu.set_name("gpu-" + std::to_string(i));
-      gpu.set_kind("test");
+      gpu.set_kind(kinds[static_cast<std::size_t>(i) % kinds.size()]);
       gpu.set_vram_mb(vram_mb);
       gpu.set_simulated(simulated);
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/places.h"
 #include "agent/run_program.h"
 #include "base/gpu_kind.h"
 
@@ -105,7 +106,11 @@ std::vector<GpuDescription> find_gpus() {
   const Result<std::string> text = ask_smi(smi_gpu_columns(), kSmiLimit);
   if (!text) return simulated_gpus();
   std::vector<GpuDescription> gpus = parse_smi_gpus(*text);
-  return gpus.empty() ? simulated_gpus() : gpus;
+  if (gpus.empty()) return simulated_gpus();
+  find_slots(gpus, "/sys");
+  const Result<std::string> matrix = run_program({"nvidia-smi", "topo", "-m"}, kSmiLimit);
+  if (matrix) find_islands(gpus, *matrix);
+  return gpus;
 }
 
 Result<std::vector<GpuReadings>> read_gpus(Duration limit) {
@@ -129,6 +134,7 @@ std::vector<GpuDescription> parse_smi_gpus(std::string_view text) {
     const std::uint32_t speed = speed_of(kind);
     gpus.push_back({std::string(fields[1]), std::move(name), std::move(kind), *vram_mb, speed});
     gpus.back().pci = pci_address(fields[4]);
+    gpus.back().index = *index;
   }
   return gpus;
 }

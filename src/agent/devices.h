@@ -26,6 +26,7 @@ struct GpuDescription {
   std::uint32_t pcie_switch = 0;  // likewise
   std::string island = {};  // NVLink joins those that name the same one; empty: joined to none
   std::string pci = {};     // "0000:07:00.0"; empty: not known
+  std::int64_t index = -1;  // by nvidia-smi; -1: it has none
   bool operator==(const GpuDescription&) const = default;
 };
 
@@ -42,7 +43,8 @@ struct GpuReadings {
 // Two A100 of 40 GB and one L4 of 24 GB.
 std::vector<GpuDescription> simulated_gpus();
 
-// What nvidia-smi lists; the simulated ones where it is not on the PATH, fails or lists none.
+// What nvidia-smi lists, and where each sits (places.h); the simulated ones where it is not on the
+// PATH, fails or lists none.
 std::vector<GpuDescription> find_gpus();
 
 // Runs nvidia-smi. Takes no longer than `limit`.

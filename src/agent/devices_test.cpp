@@ -19,7 +19,7 @@ TEST(Devices, ReadsWhatNvidiaSmiLists) {
       "3, GPU-00000000-0000-0000-0000-000000000003, Tesla T4, 15360, [N/A]\n");
   ASSERT_EQ(gpus.size(), 4u);
   EXPECT_EQ(gpus[0], (GpuDescription{"GPU-67db5ef6-1eff-336c-a107-652f41dc1e21", "h200-0", "H200",
-                                     143'771, 3000, false, "", 0, 0, "", "0000:0a:00.0"}));
+                                     143'771, 3000, false, "", 0, 0, "", "0000:0a:00.0", 0}));
   EXPECT_EQ(gpus[1].kind, "A100");
   EXPECT_EQ(gpus[2].name, "rtx-4090-2");
   EXPECT_EQ(gpus[3].kind, "T4");

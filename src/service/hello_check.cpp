@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "config/node_blocks.h"
 #include "core/model/ranges.h"
 #include "core/topology/tree.h"
 
@@ -165,7 +166,7 @@ std::vector<v1::Node> nodes_of(const v1::Hello& hello) {
   std::vector<v1::Node> nodes(hello.nodes().begin(), hello.nodes().end());
   if (nodes.empty()) nodes.emplace_back().set_name(hello.node());
   for (v1::Node& node : nodes) {
-    if (node.rack().empty()) node.set_rack(kDefaultRack);
+    if (node.rack().empty()) node.set_rack(config::kDefaultRack);
   }
   return nodes;
 }

@@ -15,9 +15,6 @@ namespace berth::service {
 
 inline constexpr std::uint32_t kAgentProtocol = 1;
 
-// The rack of nodes that name none.
-inline constexpr const char* kDefaultRack = "rack";
-
 // The nodes that the agent speaks for, each with a rack: at least its own.
 std::vector<v1::Node> nodes_of(const v1::Hello& hello);
 const std::string& node_of(const v1::Hello& hello, const v1::Gpu& gpu);

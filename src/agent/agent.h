@@ -1,7 +1,7 @@
-// Agent: the local level on one node. It carries out what the server decides and reports it.
+// Agent: the local level on one machine. It carries out what the server decides and reports it.
 //
-// It speaks agent.proto and nothing else: it knows leases, models and GPUs of its own node, never
-// tenants' rights, queues' orders or other nodes. Everything it decides happens on one thread, its
+// It speaks agent.proto and nothing else: it knows leases, models and GPUs of its own nodes, never
+// tenants' rights, queues' orders or other agents. Everything it decides happens on one thread, its
 // loop; disks and nvidia-smi are waited for on helper threads.
 //
 // Invariants: a report is kept until the server has acknowledged it. A lease that has been seen is
@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,30 @@
 
 namespace berth::agent {
 
+// A node that the agent speaks for: this machine, or one that is simulated.
+struct NodeDescription {
+  std::string name;
+  std::string rack;            // empty: that of all nodes that name none
+  std::int64_t cpu_milli = 0;  // thousandths of a core that tasks may have
+  std::int64_t memory_mb = 0;
+  std::string address = "127.0.0.1";  // by which other nodes reach it
+};
+
 struct AgentOptions {
   std::string node = "local";
   std::string cluster = "berth";
   // Holds the number of the incarnation and the folders of the tasks. One agent at a time.
   std::filesystem::path folder;
+  std::vector<NodeDescription> nodes;  // none: `node` alone, of which nothing is known
   std::vector<GpuDescription> gpus;
   // The berth binary: `launcher_program launcher` forks the shims of commands.
   std::string launcher_program;
   std::uint64_t command_files = 0;  // that a command may have open; 0: as many as the agent
   // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
   std::map<std::string, std::string> executors;
+  // Queues whose gangs run one process on each node, which sees all GPUs of the gang there; those
+  // of others run one for each GPU.
+  std::set<std::string> ranks_by_node;
   std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt
   Duration output_ttl = minutes(24 * 60);  // for tasks that name no time of their own
   Duration default_run_limit{};            // zero: none

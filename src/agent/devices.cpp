@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "agent/places.h"
 #include "agent/run_program.h"
+#include "base/gpu_kind.h"
 
 namespace berth::agent {
 namespace {
@@ -46,23 +48,6 @@ std::int32_t small_number(std::string_view text) {
       std::clamp<std::int64_t>(number(text).value_or(-1), -1, 1 << 30));
 }
 
-// "NVIDIA A100-SXM4-40GB" -> "A100", "NVIDIA GeForce RTX 4090" -> "RTX-4090".
-std::string kind_of(std::string_view product) {
-  std::string kind;
-  for (const std::string_view word : split(product, ' ')) {
-    if (word.empty() || word == "NVIDIA" || word == "Tesla" || word == "Quadro" ||
-        word == "GeForce") {
-      continue;
-    }
-    if (word == "RTX" || word == "GTX" || word == "TITAN") {
-      kind = std::string(word) + "-";
-      continue;
-    }
-    return kind + std::string(word.substr(0, word.find('-')));
-  }
-  return kind.empty() ? "GPU" : kind.substr(0, kind.size() - 1);
-}
-
 // Rough figures from data sheets, dense half precision; only what the queues learn is exact.
 std::uint32_t speed_of(std::string_view kind) {
   constexpr std::array<std::pair<std::string_view, std::uint32_t>, 14> kSpeeds{{
@@ -94,6 +79,13 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// "00000000:07:00.0" -> "0000:07:00.0", as the kernel writes it.
+std::string pci_address(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || colon < 4) return "";
+  return lower_case(std::string(text.substr(colon - 4)));
+}
+
 Result<std::string> ask_smi(std::string_view columns, Duration limit) {
   return run_program(
       {"nvidia-smi", "--query-gpu=" + std::string(columns), "--format=csv,noheader,nounits"},
@@ -114,7 +106,11 @@ std::vector<GpuDescription> find_gpus() {
   const Result<std::string> text = ask_smi(smi_gpu_columns(), kSmiLimit);
   if (!text) return simulated_gpus();
   std::vector<GpuDescription> gpus = parse_smi_gpus(*text);
-  return gpus.empty() ? simulated_gpus() : gpus;
+  if (gpus.empty()) return simulated_gpus();
+  find_slots(gpus, "/sys");
+  const Result<std::string> matrix = run_program({"nvidia-smi", "topo", "-m"}, kSmiLimit);
+  if (matrix) find_islands(gpus, *matrix);
+  return gpus;
 }
 
 Result<std::vector<GpuReadings>> read_gpus(Duration limit) {
@@ -123,20 +119,22 @@ Result<std::vector<GpuReadings>> read_gpus(Duration limit) {
   return parse_smi_readings(*text);
 }
 
-std::string_view smi_gpu_columns() { return "index,uuid,name,memory.total"; }
+std::string_view smi_gpu_columns() { return "index,uuid,name,memory.total,pci.bus_id"; }
 
 std::vector<GpuDescription> parse_smi_gpus(std::string_view text) {
   std::vector<GpuDescription> gpus;
   for (const std::string_view line : split(text, '\n')) {
     const std::vector<std::string_view> fields = split(line, ',');
-    if (fields.size() != 4 || !fields[1].starts_with("GPU-")) continue;
+    if (fields.size() != 5 || !fields[1].starts_with("GPU-")) continue;
     const std::optional<std::int64_t> index = number(fields[0]);
     const std::optional<std::int64_t> vram_mb = number(fields[3]);
     if (!index || !vram_mb || *vram_mb <= 0) continue;
-    std::string kind = kind_of(fields[2]);
+    std::string kind = gpu_kind(fields[2]);
     std::string name = lower_case(kind) + "-" + std::to_string(*index);
     const std::uint32_t speed = speed_of(kind);
     gpus.push_back({std::string(fields[1]), std::move(name), std::move(kind), *vram_mb, speed});
+    gpus.back().pci = pci_address(fields[4]);
+    gpus.back().index = *index;
   }
   return gpus;
 }

@@ -1,4 +1,4 @@
-// The GPUs of this node: which there are, and how they are.
+// The GPUs of a node: which there are, and how they are.
 //
 // Real ones are seen through nvidia-smi, which is run with a time limit and never by the loop. A
 // node without it gets three simulated GPUs, so that everything can be tried anywhere.
@@ -21,6 +21,12 @@ struct GpuDescription {
   std::int64_t vram_mb = 0;
   std::uint32_t speed_milli = 1000;  // 1000: an A100
   bool simulated = false;
+  std::string node = {};          // where it is; empty: on the agent's own
+  std::uint32_t socket = 0;       // numbered inside the node
+  std::uint32_t pcie_switch = 0;  // likewise
+  std::string island = {};  // NVLink joins those that name the same one; empty: joined to none
+  std::string pci = {};     // "0000:07:00.0"; empty: not known
+  std::int64_t index = -1;  // by nvidia-smi; -1: it has none
   bool operator==(const GpuDescription&) const = default;
 };
 
@@ -37,7 +43,8 @@ struct GpuReadings {
 // Two A100 of 40 GB and one L4 of 24 GB.
 std::vector<GpuDescription> simulated_gpus();
 
-// What nvidia-smi lists; the simulated ones where it is not on the PATH, fails or lists none.
+// What nvidia-smi lists, and where each sits (places.h); the simulated ones where it is not on the
+// PATH, fails or lists none.
 std::vector<GpuDescription> find_gpus();
 
 // Runs nvidia-smi. Takes no longer than `limit`.

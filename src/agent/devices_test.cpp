@@ -10,22 +10,26 @@ namespace {
 
 TEST(Devices, ReadsWhatNvidiaSmiLists) {
   const auto gpus = parse_smi_gpus(
-      "0, GPU-67db5ef6-1eff-336c-a107-652f41dc1e21, NVIDIA H200, 143771\n"
-      "1, GPU-00000000-0000-0000-0000-000000000001, NVIDIA A100-SXM4-40GB, 40960\n"
-      "2, GPU-00000000-0000-0000-0000-000000000002, NVIDIA GeForce RTX 4090, 24564\n"
-      "3, GPU-00000000-0000-0000-0000-000000000003, Tesla T4, 15360\n");
+      "0, GPU-67db5ef6-1eff-336c-a107-652f41dc1e21, NVIDIA H200, 143771, "
+      "00000000:0A:00.0\n"
+      "1, GPU-00000000-0000-0000-0000-000000000001, NVIDIA A100-SXM4-40GB, 40960, "
+      "00000000:0B:00.0\n"
+      "2, GPU-00000000-0000-0000-0000-000000000002, NVIDIA GeForce RTX 4090, 24564, "
+      "00000000:0C:00.0\n"
+      "3, GPU-00000000-0000-0000-0000-000000000003, Tesla T4, 15360, [N/A]\n");
   ASSERT_EQ(gpus.size(), 4u);
   EXPECT_EQ(gpus[0], (GpuDescription{"GPU-67db5ef6-1eff-336c-a107-652f41dc1e21", "h200-0", "H200",
-                                     143'771, 3000, false}));
+                                     143'771, 3000, false, "", 0, 0, "", "0000:0a:00.0", 0}));
   EXPECT_EQ(gpus[1].kind, "A100");
   EXPECT_EQ(gpus[2].name, "rtx-4090-2");
   EXPECT_EQ(gpus[3].kind, "T4");
+  EXPECT_EQ(gpus[3].pci, "");
 }
 
 TEST(Devices, LeavesOutLinesItCannotRead) {
   EXPECT_TRUE(parse_smi_gpus("No devices were found\n").empty());
   EXPECT_TRUE(parse_smi_gpus("").empty());
-  EXPECT_TRUE(parse_smi_gpus("0, GPU-1, NVIDIA H200, [N/A]\n").empty());
+  EXPECT_TRUE(parse_smi_gpus("0, GPU-1, NVIDIA H200, [N/A], 00000000:0A:00.0\n").empty());
   EXPECT_TRUE(parse_smi_readings("NVIDIA-SMI has failed because it couldn't communicate").empty());
 }
 

@@ -14,6 +14,12 @@ std::string encode(const Intent& intent) {
   for (const std::string& entry : intent.environment) {
     put_field(text, "env", entry);
   }
+  for (const RankIntent& rank : intent.ranks) {
+    put_field(text, "rank", rank.number);
+    for (const std::string& entry : rank.environment) {
+      put_field(text, "rank_env", entry);
+    }
+  }
   put_field(text, "workdir", intent.workdir);
   put_field(text, "stop_signal", intent.stop_signal);
   put_field(text, "stop_grace_ns", intent.stop_grace.ns);
@@ -30,6 +36,12 @@ Result<Intent> decode_intent(std::string_view text) {
     if (name == "stem") intent.files.stem = value;
     if (name == "argv") intent.argv.push_back(value);
     if (name == "env") intent.environment.push_back(value);
+    if (name == "rank") {
+      intent.ranks.push_back({static_cast<std::uint32_t>(field_number(value)), {}});
+    }
+    if (name == "rank_env" && !intent.ranks.empty()) {
+      intent.ranks.back().environment.push_back(value);
+    }
     if (name == "workdir") intent.workdir = value;
     if (name == "stop_signal") intent.stop_signal = static_cast<int>(field_number(value));
     if (name == "stop_grace_ns") intent.stop_grace = {field_number(value)};

@@ -12,10 +12,18 @@
 
 namespace berth::agent {
 
+// One process of a gang: its number, and what it has over the task's environment.
+struct RankIntent {
+  std::uint32_t number = 0;
+  std::vector<std::string> environment;  // NAME=value
+  bool operator==(const RankIntent&) const = default;
+};
+
 struct Intent {
   TaskFiles files;
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=value
+  std::vector<RankIntent> ranks;         // none: one process, which is no rank
   std::string workdir;                   // empty: files.work()
   int stop_signal = 15;
   Duration stop_grace = seconds(10);

@@ -62,7 +62,11 @@ TaskResult result_of_exit(const ExitRecord& record) {
   const std::string how = record.term_signal != 0
                               ? "ended by " + signal_name(record.term_signal)
                               : "ended with status " + std::to_string(record.status);
-  const std::string after = " after " + std::to_string(record.ran_ms) + " ms";
+  const bool is_rank = record.rank >= 0;
+  const std::string who = is_rank ? "Rank " + std::to_string(record.rank) : "The command";
+  const std::string after =
+      (is_rank ? ", and the other ranks were stopped; the gang ran for " : " after ") +
+      std::to_string(record.ran_ms) + " ms";
   if (record.cause == EndCause::not_executed || record.cause == EndCause::not_begun) {
     const bool is_ours = record.cause == EndCause::not_begun;
     result.set_failure(is_ours ? berth::v1::INFRASTRUCTURE : berth::v1::ERROR);
@@ -74,13 +78,15 @@ TaskResult result_of_exit(const ExitRecord& record) {
     result.set_message("Stopped on request; " + how + after + ".");
   } else if (record.out_of_memory) {
     result.set_failure(berth::v1::OUT_OF_MEMORY);
-    result.set_message("Seems to have run out of memory: it " + how + after + ".");
+    result.set_message("Seems to have run out of memory: " +
+                       (is_rank ? "rank " + std::to_string(record.rank) : std::string("it")) + " " +
+                       how + after + ".");
   } else if (record.term_signal != 0) {
     result.set_failure(berth::v1::CRASH);
-    result.set_message("The command " + how + after + ".");
+    result.set_message(who + " " + how + after + ".");
   } else if (record.status != 0) {
     result.set_failure(berth::v1::ERROR);
-    result.set_message("The command " + how + after + ".");
+    result.set_message(who + " " + how + after + ".");
   } else {
     result.set_completed(true);
   }
@@ -146,6 +152,7 @@ Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::
   one.set_share_milli(lease.share_milli());
   one.set_vram_mb(lease.vram_mb());
   one.set_on_disconnect(lease.on_disconnect());
+  if (lease.has_gang()) *one.mutable_gang() = lease.gang();
   *one.add_tasks() = task;
   const std::string spare = take_spare(spare_records_, kSpareRecord);
   if (Status written = write_record(spare, boot_id_, one.SerializeAsString()); !written) {

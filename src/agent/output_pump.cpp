@@ -1,4 +1,4 @@
-// Reading the pipe, writing the file.
+// Reading pipes, writing files.
 #include "agent/output_pump.h"
 
 #include <algorithm>
@@ -14,15 +14,31 @@ namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
 constexpr std::size_t kTail = 4096;
+constexpr std::size_t kLongestLine = 16 * 1024;  // a longer one is broken
 
 }  // namespace
 
-Result<OutputPump> OutputPump::open(const std::filesystem::path& path, std::uint64_t cap) {
+void OutputFile::keep(std::string_view bytes) {
+  const std::string_view kept = bytes.substr(0, left_);
+  left_ -= kept.size();
+  if (kept.size() < bytes.size()) cut_ = true;
+  if (kept.empty() || write(kept)) return;
+  cut_ = true;
+  left_ = 0;
+}
+
+bool OutputFile::write(std::string_view bytes) {
+  if (!file_) file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return file_ && write_all(file_.get(), bytes, path_).ok();
+}
+
+Result<OutputPump> OutputPump::open(OutputFile& file, std::string tag) {
   OutputPump pump;
-  pump.left_ = cap;
-  pump.path_ = path;
+  pump.file_ = &file;
+  pump.tag_ = std::move(tag);
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error("make a pipe for", path, errno);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    return file_error("make a pipe for", file.path(), errno);
   pump.read_end_ = Fd(ends[0]);
   pump.write_end_ = Fd(ends[1]);
   ::fcntl(pump.read_end_.get(), F_SETFL, O_NONBLOCK);
@@ -37,6 +53,7 @@ void OutputPump::pump() {
 void OutputPump::drain() {
   while (pump_once()) {
   }
+  keep_line();
 }
 
 // False: nothing more for now, or for ever.
@@ -57,18 +74,24 @@ bool OutputPump::pump_once() {
 void OutputPump::keep(std::string_view bytes) {
   tail_.append(bytes.substr(bytes.size() - std::min(bytes.size(), kTail)));
   if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
-
-  const std::string_view kept = bytes.substr(0, left_);
-  left_ -= kept.size();
-  if (kept.size() < bytes.size()) cut_ = true;
-  if (kept.empty() || write(kept)) return;
-  cut_ = true;
-  left_ = 0;
+  tag_.empty() ? file_->keep(bytes) : keep_lines(bytes);
 }
 
-bool OutputPump::write(std::string_view bytes) {
-  if (!file_) file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  return file_ && write_all(file_.get(), bytes, path_).ok();
+// A carriage return ends a line as well, lest a progress bar is seen only at its end.
+void OutputPump::keep_lines(std::string_view bytes) {
+  for (const char c : bytes) {
+    const bool returned = line_.ends_with('\r') && c != '\n';
+    if (returned || line_.size() >= kLongestLine) keep_line();
+    line_ += c;
+    if (c == '\n') keep_line();
+  }
+}
+
+void OutputPump::keep_line() {
+  if (line_.empty()) return;
+  const bool has_end = line_.ends_with('\n') || line_.ends_with('\r');
+  file_->keep(tag_ + line_ + (has_end ? "" : "\n"));
+  line_.clear();
 }
 
 }  // namespace berth::agent

@@ -1,27 +1,47 @@
-// OutputPump: moves one stream of a task from its pipe into a file, up to a cap.
+// How what a task writes gets from its pipes into a file, up to a cap.
 //
 // The file is made with the first byte. What is over the cap is read and dropped, so that the task
-// never blocks on it. A disk that is full counts as a cap.
+// never blocks on it. A disk that is full counts as a cap. Several processes may share a file: then
+// what each writes comes in whole lines, with its tag before them.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "agent/files.h"
 #include "base/result.h"
 
 namespace berth::agent {
 
+// One stream of a task on disk.
+class OutputFile {
+ public:
+  OutputFile(std::filesystem::path path, std::uint64_t cap) : path_(std::move(path)), left_(cap) {}
+
+  void keep(std::string_view bytes);
+  const std::filesystem::path& path() const { return path_; }
+  bool cut() const { return cut_; }
+
+ private:
+  bool write(std::string_view bytes);
+
+  std::filesystem::path path_;
+  Fd file_;
+  std::uint64_t left_;
+  bool cut_ = false;
+};
+
+// One stream of one process. The file outlives it.
 class OutputPump {
  public:
-  // Opens the pipe.
-  static Result<OutputPump> open(const std::filesystem::path& path, std::uint64_t cap);
+  // Opens the pipe. `tag` stands before each line; empty: bytes are kept as they come.
+  static Result<OutputPump> open(OutputFile& file, std::string tag = {});
 
-  // The end that the task writes to; the pump keeps the other. To be closed once the task has it.
+  // The end that the process writes to; the pump keeps the other. To be closed once it has it.
   Fd take_write_end() { return std::move(write_end_); }
   int read_end() const { return read_end_.get(); }  // -1: at its end
-  bool cut() const { return cut_; }
   // The last bytes that were written, kept or not.
   const std::string& tail() const { return tail_; }
 
@@ -33,14 +53,14 @@ class OutputPump {
  private:
   bool pump_once();
   void keep(std::string_view bytes);
-  bool write(std::string_view bytes);
+  void keep_lines(std::string_view bytes);
+  void keep_line();
 
   Fd read_end_;
   Fd write_end_;
-  std::filesystem::path path_;
-  Fd file_;
-  std::uint64_t left_ = 0;
-  bool cut_ = false;
+  OutputFile* file_ = nullptr;
+  std::string tag_;
+  std::string line_;  // with a tag: what has come of a line
   std::string tail_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "agent/environment.h"
 #include "agent/process_info.h"
+#include "agent/ranks.h"
 
 namespace berth::agent {
 namespace {
@@ -93,6 +94,7 @@ Intent Processes::intent_of(const berth::v1::Lease& lease,
   intent.environment =
       task_environment(lease, task, {options_.passthrough_env, visible_devices(lease)},
                        [](const char* name) -> const char* { return std::getenv(name); });
+  if (lease.gang().ranks_size() > 1) intent.ranks = ranks_for(lease);
   intent.workdir = spec.workdir();
   intent.stop_signal = signal_named(spec.stop_signal());
   intent.stop_grace =
@@ -102,17 +104,31 @@ Intent Processes::intent_of(const berth::v1::Lease& lease,
   return intent;
 }
 
-// Real GPUs by UUID, which stays right whatever else is hidden; simulated ones by their number.
+std::vector<RankIntent> Processes::ranks_for(const berth::v1::Lease& lease) const {
+  const bool by_node = options_.ranks_by_node.contains(lease.queue());
+  const std::uint32_t given = lease.gang().master_port();
+  return ranks_of(lease.gang(), by_node ? RankRule::by_node : RankRule::by_gpu,
+                  given != 0 ? given : find_free_port(),
+                  [this](const std::string& uuid) { return device_of(uuid); });
+}
+
 std::string Processes::visible_devices(const berth::v1::Lease& lease) const {
   std::string devices;
   for (const std::string& uuid : lease.gpus()) {
-    for (std::size_t number = 0; number < options_.gpus.size(); ++number) {
-      if (options_.gpus[number].uuid != uuid) continue;
-      if (!devices.empty()) devices += ',';
-      devices += options_.gpus[number].simulated ? std::to_string(number) : uuid;
-    }
+    devices += (devices.empty() ? "" : ",") + device_of(uuid);
   }
   return devices;
+}
+
+// A real GPU by its UUID, which stays right whatever else is hidden; a simulated one by its number
+// on its node.
+std::string Processes::device_of(const std::string& uuid) const {
+  std::map<std::string_view, std::size_t> numbers;
+  for (const GpuDescription& gpu : options_.gpus) {
+    const std::size_t number = numbers[gpu.node]++;
+    if (gpu.uuid == uuid) return gpu.simulated ? std::to_string(number) : uuid;
+  }
+  return "";
 }
 
 // The answer may have come before this.

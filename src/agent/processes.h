@@ -1,4 +1,5 @@
-// Processes: the executor of commands. Each task runs under a shim of its own (shim.h).
+// Processes: the executor of commands. Each task runs under a shim of its own (shim.h), a gang with
+// all its ranks on this machine.
 //
 // The agent writes down what is to run, has the launcher fork the shim, watches it and reads what
 // it left; output, limits and the command's children are the shim's. Decides on the loop's thread,
@@ -11,6 +12,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -54,7 +56,9 @@ class Processes {
   };
 
   Intent intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) const;
+  std::vector<RankIntent> ranks_for(const berth::v1::Lease& lease) const;
   std::string visible_devices(const berth::v1::Lease& lease) const;
+  std::string device_of(const std::string& uuid) const;
   Result<Launcher::ProcessPtr> launch(const berth::v1::Lease& lease,
                                       const berth::v1::LeasedTask& task, const Intent& intent);
   void asked(Key key, const Result<Launcher::ProcessPtr>& launcher);

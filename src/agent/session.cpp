@@ -103,6 +103,14 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
   hello.set_node(options_.node);
   hello.set_incarnation(incarnation_);
   hello.set_boot_id(boot_id());
+  for (const NodeDescription& description : options_.nodes) {
+    berth::v1::Node& node = *hello.add_nodes();
+    node.set_name(description.name);
+    node.set_rack(description.rack);
+    node.set_cpu_milli(description.cpu_milli);
+    node.set_memory_mb(description.memory_mb);
+    node.set_address(description.address);
+  }
   for (const GpuDescription& description : options_.gpus) {
     berth::v1::Gpu& gpu = *hello.add_gpus();
     gpu.set_uuid(description.uuid);
@@ -111,6 +119,10 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
     gpu.set_vram_mb(description.vram_mb);
     gpu.set_speed_milli(description.speed_milli);
     gpu.set_simulated(description.simulated);
+    gpu.set_node(description.node);
+    gpu.set_socket(description.socket);
+    gpu.set_pcie_switch(description.pcie_switch);
+    gpu.set_island(description.island);
   }
   for (const FoundLease& lease : found) {
     put_held_lease(hello, lease);

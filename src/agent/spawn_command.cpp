@@ -2,6 +2,7 @@
 // everything that allocates happens before, and the child tells by a value why it failed.
 #include "agent/spawn_command.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -35,6 +36,18 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   }
   made.push_back(nullptr);
   return made;
+}
+
+std::string_view name_in(std::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+std::vector<std::string> environment_of(const Intent& intent, const RankIntent* rank) {
+  if (rank == nullptr) return intent.environment;
+  std::vector<std::string> environment = rank->environment;
+  for (const std::string& entry : intent.environment) {
+    const auto is_same = [&](const std::string& own) { return name_in(own) == name_in(entry); };
+    if (std::ranges::none_of(rank->environment, is_same)) environment.push_back(entry);
+  }
+  return environment;
 }
 
 std::string_view path_of(const Intent& intent) {
@@ -130,10 +143,12 @@ std::string why(const Intent& intent, const Command& command, const Failure& fai
 
 }  // namespace
 
-std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, int out, int err) {
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank, int out,
+                                              int err) {
   if (intent.argv.empty()) return NotSpawned{EndCause::not_executed, "The task has no command."};
+  const std::vector<std::string> environment = environment_of(intent, rank);
   const Command command{pointers(intent.argv),
-                        pointers(intent.environment),
+                        pointers(environment),
                         intent.workdir.empty() ? intent.files.work() : intent.workdir,
                         programs_of(intent),
                         out,

@@ -16,8 +16,9 @@ struct NotSpawned {
 };
 
 // Starts the command of the intent as a child that is the leader of a group of its own, and dies
-// with the caller. `out` and `err` become its standard output and errors; standard input stays the
-// caller's.
-std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, int out, int err);
+// with the caller. What `rank` has (null: it is none) stands over the task's environment. `out` and
+// `err` become its standard output and errors; standard input stays the caller's.
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank, int out,
+                                              int err);
 
 }  // namespace berth::agent

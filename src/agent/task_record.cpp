@@ -77,6 +77,7 @@ std::string encode(const ExitRecord& record, const std::string& owner) {
   put_field(text, "cause", name_of(record.cause));
   put_field(text, "status", record.status);
   put_field(text, "signal", record.term_signal);
+  put_field(text, "rank", record.rank);
   put_field(text, "out_of_memory", record.out_of_memory ? 1 : 0);
   put_field(text, "message", cut_text(record.message));
   put_field(text, "ran_ms", record.ran_ms);
@@ -95,6 +96,7 @@ std::optional<ExitRecord> decode_exit(const Fields& fields, const std::string& o
     if (name == "cause") record.cause = cause_named(value);
     if (name == "status") record.status = static_cast<int>(field_number(value));
     if (name == "signal") record.term_signal = static_cast<int>(field_number(value));
+    if (name == "rank") record.rank = static_cast<int>(field_number(value));
     if (name == "out_of_memory") record.out_of_memory = field_number(value) != 0;
     if (name == "message") record.message = value;
     if (name == "ran_ms") record.ran_ms = field_number(value);

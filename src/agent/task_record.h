@@ -66,6 +66,7 @@ struct ExitRecord {
   EndCause cause = EndCause::ended;
   int status = 0;
   int term_signal = 0;  // 0: ended with `status`
+  int rank = -1;        // of a gang: whose failure ended it; -1: nobody's
   bool out_of_memory = false;
   std::string message;
   std::int64_t ran_ms = 0;

@@ -14,8 +14,13 @@ namespace {
 constexpr std::array<std::string_view, 5> kLive = {"policy", "tenant_defaults", "tenants", "models",
                                                    "queues"};
 
-// They need not have names, so they are compared as a whole.
+// Blocks that hold after a restart only; they are compared as a whole.
 constexpr std::string_view kSimulatedGpus = "gpus.simulated";
+constexpr std::string_view kNodes = "cluster.nodes";
+
+bool is_whole(const ConfigValue& value) {
+  return value.section == kSimulatedGpus || value.section == kNodes;
+}
 
 bool is_live(const ConfigValue& value) {
   // What `builtin_queues` changes shows in the queues.
@@ -69,10 +74,10 @@ void tell_keys(const LoadedConfig& before, const LoadedConfig& next, ConfigChang
   };
   std::map<std::string, const ConfigValue*> gone;
   for (const ConfigValue& value : before.values) {
-    if (value.section != kSimulatedGpus) gone.emplace(value.key(), &value);
+    if (!is_whole(value)) gone.emplace(value.key(), &value);
   }
   for (const ConfigValue& value : next.values) {
-    if (value.section == kSimulatedGpus) continue;
+    if (is_whole(value)) continue;
     const auto old = gone.find(value.key());
     if (old != gone.end()) {
       tell(value, old->second->value, value.value);
@@ -114,10 +119,13 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
   });
 
   tell_keys(before, next, result);
-  if (old.gpus.simulated != now.gpus.simulated) {
-    result.restart.emplace_back(kSimulatedGpus);
-    result.sentences.push_back(std::string(kSimulatedGpus) + ": others after a restart");
-  }
+  const auto tell_whole = [&](std::string_view section, bool differs) {
+    if (!differs) return;
+    result.restart.emplace_back(section);
+    result.sentences.push_back(std::string(section) + ": others after a restart");
+  };
+  tell_whole(kSimulatedGpus, old.gpus.simulated != now.gpus.simulated);
+  tell_whole(kNodes, old.nodes != now.nodes);
   tell_blocks("tenant", result.tenants, result.sentences);
   tell_blocks("model", result.models, result.sentences);
   tell_blocks("queue", result.queues, result.sentences);

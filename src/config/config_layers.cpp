@@ -94,6 +94,11 @@ void lay_blocks_under(Node& document, const std::string& key, const Node& below)
   blocks->items.insert(blocks->items.begin(), untouched.begin(), untouched.end());
 }
 
+bool describes_nodes(const Node& document) {
+  const Node* cluster = document.find("cluster");
+  return cluster != nullptr && cluster->is(Node::Kind::table) && cluster->find("nodes") != nullptr;
+}
+
 // server.data -> server_data
 std::string with_underscores(std::string key) {
   std::ranges::replace(key, '.', '_');
@@ -165,8 +170,8 @@ void ConfigLayers::lay_built_in(Node& document, bool with_queues) {
   if (with_queues) lay_blocks_under(document, "queues", *below->find("queues"));
   const Node& gpus = *below->find("gpus");
   Node& own = child_table(document, "gpus", gpus.at);
-  // Whoever describes GPUs means all of them.
-  if (own.is(Node::Kind::table)) fill_in(own, gpus);
+  // Whoever describes GPUs, or the nodes they are in, means all of them.
+  if (own.is(Node::Kind::table) && !describes_nodes(document)) fill_in(own, gpus);
 }
 
 bool ConfigLayers::keeps_built_in_queues(Node file, const ConfigSources& sources) const {

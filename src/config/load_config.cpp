@@ -59,7 +59,8 @@ void read_queues(TableReader& root, ServerConfig& config) {
 }
 
 // In the order of reference: a section may name what an earlier one declares.
-ServerConfig read_config(const Node& document, Diagnostics& diagnostics) {
+ServerConfig read_config(const Node& document, const ReadFile& read_file,
+                         Diagnostics& diagnostics) {
   ServerConfig config;
   TableReader root(document, "", diagnostics);
   root.boolean("builtin_queues", config.builtin_queues);
@@ -76,6 +77,12 @@ ServerConfig read_config(const Node& document, Diagnostics& diagnostics) {
   read_models(root, config);
   read_queues(root, config);
   read_section(root, "gpus", read_gpus, config.gpus);
+  const FileSource files{read_file};
+  TableReader node = root.table("node");
+  read_node(node, files, config.node);
+  TableReader cluster = root.table("cluster");
+  read_cluster(cluster, files, config.nodes);
+  check_hardware(root, config);
   root.finish();
   return config;
 }
@@ -101,7 +108,8 @@ std::vector<ConfigValue> values_of(const Notes& notes, const ConfigLayers& layer
 
 // One table of each kind is read, so that every reader asks for its keys. Errors do not matter.
 KeyBook read_keys() {
-  constexpr std::string_view kSample = "[[models]]\nname = \"m\"\n";
+  constexpr std::string_view kSample =
+      "[[models]]\nname = \"m\"\n[[cluster.nodes]]\nname = \"n\"\n[[gpus.simulated]]\n";
   Diagnostics diagnostics;
   Notes notes;
   diagnostics.note_in(&notes);
@@ -110,7 +118,7 @@ KeyBook read_keys() {
     return std::optional<std::string>(kSample);
   };
   const auto document = ConfigLayers(none, diagnostics).lay({.path = "sample"}, read_sample);
-  (void)read_config(*document, diagnostics);
+  (void)read_config(*document, read_sample, diagnostics);
   KeyBook keys;
   keys.all.assign(notes.keys.begin(), notes.keys.end());
   for (const NotedValue& noted : notes.values) {
@@ -151,7 +159,7 @@ std::optional<LoadedConfig> load_config(const ConfigSources& sources, Diagnostic
   if (!document) return std::nullopt;
   Notes notes;
   diagnostics.note_in(&notes);
-  ServerConfig config = read_config(*document, diagnostics);
+  ServerConfig config = read_config(*document, read_file, diagnostics);
   diagnostics.note_in(nullptr);
   if (!diagnostics.empty()) return std::nullopt;
   return LoadedConfig{std::move(config), values_of(notes, layers)};

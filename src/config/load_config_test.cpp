@@ -256,15 +256,17 @@ vram = "24GB"
 }
 
 TEST(LoadConfig, EveryKnownKeyIsShown) {
-  const LoadedConfig loaded = load("[[models]]\nname = \"m\"\nweights = \"1GB\"\n");
   std::vector<std::string> shown_keys;
-  for (const ConfigValue& value : loaded.values) {
-    const std::string name(value.name == "usage_window_minutes" ? "usage_window" : value.name);
-    shown_keys.push_back(value.section.empty() ? name : value.section + "." + name);
-    shown_keys.push_back(value.section);
+  for (const char* text : {"[[models]]\nname = \"m\"\nweights = \"1GB\"\n",
+                           "[[cluster.nodes]]\nname = \"n\"\ncpu = 1\n"}) {
+    for (const ConfigValue& value : load(text).values) {
+      const std::string name(value.name == "usage_window_minutes" ? "usage_window" : value.name);
+      shown_keys.push_back(value.section.empty() ? name : value.section + "." + name);
+      shown_keys.push_back(value.section);
+    }
   }
   for (const std::string& key : known_config_keys()) {
-    if (key == "gpus") continue;
+    if (key == "gpus" || key == "cluster") continue;
     EXPECT_NE(std::ranges::find(shown_keys, key), shown_keys.end()) << key;
   }
 }

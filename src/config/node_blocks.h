@@ -1,7 +1,8 @@
 // Blocks that describe nodes: [[cluster.nodes]] of a scenario, or of whoever describes hardware.
 //
-// A block stands for one or several equal nodes. Here is how it is written and where each GPU sits
-// in it; ids belong to the caller, who interns the names of nodes, racks and kinds.
+// A block stands for one or several equal nodes, described by numbers or by the XML of hwloc. Here
+// is how it is written and where each GPU sits in it; ids belong to the caller, who interns the
+// names of nodes, racks and kinds.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 
 #include "base/units.h"
 #include "config/fields.h"
+#include "config/files.h"
+#include "config/hwloc.h"
 #include "core/model/specs.h"
 
 namespace berth::config {
@@ -33,6 +36,7 @@ struct NodeBlock {
   std::int64_t nodes_per_island = 0;  // above 0: whole nodes are joined instead
   std::int64_t gpus_per_socket = 1;
   std::int64_t gpus_per_switch = 1;
+  std::optional<HwlocNode> hardware;  // given: where its GPUs sit, instead of the five above
 
   // `name`, or `name-i` if there are several.
   std::string name_of(std::int64_t node) const;
@@ -47,8 +51,17 @@ struct NodeBlock {
   bool operator==(const NodeBlock&) const = default;
 };
 
+// Where files that a description names are looked for.
+struct FileSource {
+  ReadFile read = read_whole_file;
+  std::string folder = {};  // before names that do not begin with a slash
+};
+
+// The key `topology`: the XML of hwloc that it names. None: it is not given, or there is an error.
+std::optional<HwlocNode> read_topology(TableReader& table, const FileSource& files);
+
 // Asks for every key of a block; the caller may ask for keys of its own, and then calls `finish`.
 // False: something is wrong, and the block must not be used.
-bool read_node_block(TableReader& table, NodeBlock& block);
+bool read_node_block(TableReader& table, const FileSource& files, NodeBlock& block);
 
 }  // namespace berth::config

@@ -19,17 +19,23 @@ struct Read {
   Texts errors;  // "line:column: message"
 };
 
-// The block's lines; the first stands in line 2.
-Read read(const std::string& lines) {
+// The block's lines; the first stands in line 2. `xml` is what every file holds; "": there is none.
+Read read(const std::string& lines, const std::string& xml = "") {
   Diagnostics diagnostics;
   const std::string text = "[[nodes]]\n" + lines;
   const std::uint32_t source = diagnostics.add_source("f", text);
   const std::optional<Node> document = parse_document(text, source, diagnostics);
   Read result;
+  FileSource files;
+  files.folder = "dir/";
+  files.read = [&](const std::string& path, std::string& problem) {
+    if (xml.empty()) problem = "there is no " + path;
+    return xml.empty() ? std::nullopt : std::optional<std::string>(xml);
+  };
   if (document) {
     TableReader root(*document, "", diagnostics);
     for (TableReader& table : root.blocks("nodes")) {
-      result.good = read_node_block(table, result.block);
+      result.good = read_node_block(table, files, result.block);
       table.finish();
     }
   }

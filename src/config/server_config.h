@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "config/node_blocks.h"
 #include "config/sections.h"
 #include "core/model/specs.h"
 
@@ -97,9 +98,13 @@ struct TenantDefaults {
 
 enum class Executor : std::uint8_t { simulated, process };
 
+// What a gang's command runs once for.
+enum class RanksBy : std::uint8_t { gpu, node };
+
 struct Queue {
   core::QueueSpec spec;  // its model is a position in ServerConfig::models
   Executor executor = Executor::simulated;
+  RanksBy ranks = RanksBy::gpu;
 
   bool operator==(const Queue&) const = default;
 };
@@ -112,6 +117,16 @@ struct GpuSection {
   std::vector<GpuBlock> simulated;
 
   bool operator==(const GpuSection&) const = default;
+};
+
+// [node]: this machine, unless [[cluster.nodes]] describes others.
+struct NodeSection {
+  std::optional<Milli> cpu;           // none: those of the machine
+  std::optional<Mib> memory;          // none: nine tenths of the machine's
+  std::string rack;                   // "": that of all nodes that name none
+  std::optional<HwlocNode> hardware;  // the key topology: where its GPUs sit
+
+  bool operator==(const NodeSection&) const = default;
 };
 
 struct ServerConfig {
@@ -127,14 +142,17 @@ struct ServerConfig {
   Catalog<core::ModelSpec> models;
   Catalog<Queue> queues;
   GpuSection gpus;
+  NodeSection node;
+  std::vector<NodeBlock> nodes;  // [[cluster.nodes]]: simulated, instead of this machine
 
   bool operator==(const ServerConfig&) const = default;
 };
 
-// What the keys with a closed list of values may be; the last two in the order of their enums.
+// What the keys with a closed list of values may be; the last three in the order of their enums.
 std::vector<std::string> log_level_names();
 std::vector<std::string> log_format_names();
 std::vector<std::string> executor_names();
+std::vector<std::string> ranks_names();
 std::vector<std::string> gpu_source_names();
 
 }  // namespace berth::config

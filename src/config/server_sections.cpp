@@ -1,4 +1,5 @@
-// See server_sections.h. The checks of [server] are in server_checks.cpp.
+// See server_sections.h. The checks of [server] are in server_checks.cpp, the
+// hardware in server_hardware.cpp.
 #include "config/server_sections.h"
 
 #include <cstdint>
@@ -102,27 +103,7 @@ void read_queue(TableReader& table, std::span<const std::string> models, std::st
                 Queue& queue) {
   read_queue(table, models, name, queue.spec);
   table.choice("executor", executor_names(), queue.executor);
-  table.finish();
-}
-
-void read_gpus(TableReader& table, GpuSection& gpus) {
-  table.choice("source", gpu_source_names(), gpus.source);
-  NameBook names("GPU");
-  std::int64_t total = 0;
-  for (TableReader& inner : table.blocks("simulated")) {
-    GpuBlock& block = gpus.simulated.emplace_back();
-    read_gpu_block(inner, block);
-    inner.finish();
-    total += block.count;
-    if (total > core::kGpusMax) {
-      inner.error("count", "gpus.simulated.count: a cluster has at most " +
-                               std::to_string(core::kGpusMax) + " GPUs");
-      break;
-    }
-    const Origin at = inner.has("name") ? inner.origin_of("name") : inner.at();
-    for (std::int64_t i = 0; i < block.count; ++i)
-      names.claim(block.name_of(i), at, "gpus.simulated.name", table.diagnostics());
-  }
+  table.choice("ranks", ranks_names(), queue.ranks);
   table.finish();
 }
 

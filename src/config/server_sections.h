@@ -17,6 +17,11 @@ void read_ids(TableReader& table, IdSection& ids);
 void read_tasks(TableReader& table, TaskSection& tasks);
 void read_tenant_defaults(TableReader& table, TenantDefaults& defaults);
 void read_gpus(TableReader& table, GpuSection& gpus);
+void read_node(TableReader& table, const FileSource& files, NodeSection& node);
+// The blocks [[cluster.nodes]].
+void read_cluster(TableReader& table, const FileSource& files, std::vector<NodeBlock>& nodes);
+// What [gpus], [node] and [[cluster.nodes]] must be together.
+void check_hardware(TableReader& root, const ServerConfig& config);
 
 // `tenant` holds the defaults when it comes.
 void read_tenant(TableReader& table, std::string& name, Tenant& tenant);

@@ -9,11 +9,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/devices.h"
 #include "cli/values.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
-#include "main/wanted.h"
+#include "main/hardware.h"
 #include "store/folder_lock.h"
 #include "store/fsck.h"
 
@@ -61,13 +60,16 @@ Finding look_at_disk(const std::filesystem::path& data) {
 }
 
 Finding look_at_gpus(const config::ServerConfig& config) {
-  const std::vector<agent::GpuDescription> gpus = gpus_for(config.gpus);
-  const bool simulated = !gpus.empty() && gpus.front().simulated;
+  const Hardware hardware = hardware_for(config);
   std::string names;
-  for (const agent::GpuDescription& gpu : gpus)
+  for (const agent::GpuDescription& gpu : hardware.gpus)
     names += (names.empty() ? "" : ", ") + gpu.name;
-  return {true, simulated ? "GPUs: nvidia-smi lists none; simulated ones are used: " + names
-                          : "GPUs: " + names};
+  const char* const what = !hardware.is_simulated() ? "GPUs: "
+                           : !config.nodes.empty()
+                               ? "GPUs: simulated, on the nodes of the configuration: "
+                               : "GPUs: nvidia-smi lists none; simulated ones are used: ";
+  return {hardware.remarks.empty(),
+          what + names + (hardware.remarks.empty() ? "" : "; " + hardware.remarks.front())};
 }
 
 Finding look_at_folder(const std::filesystem::path& data) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -53,6 +54,15 @@ std::map<std::string, std::string> executors_of(const ServerConfig& config) {
   return executors;
 }
 
+std::set<std::string> ranked_by_node(const ServerConfig& config) {
+  std::set<std::string> queues;
+  for (std::size_t i = 0; i < config.queues.size(); ++i) {
+    if (config.queues.specs[i].ranks == config::RanksBy::node)
+      queues.insert(config.queues.names[i]);
+  }
+  return queues;
+}
+
 // The address with the port that was really taken.
 std::string with_port(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
@@ -91,13 +101,17 @@ Status Server::open_service() {
 
 Status Server::start_agent() {
   const ServerConfig& config = config_.config;
-  gpus_ = gpus_for(config.gpus);
+  hardware_ = hardware_for(config);
+  for (const std::string& remark : hardware_.remarks)
+    log_warning(remark);
   agent::AgentOptions options;
   options.folder = std::filesystem::absolute(config.server.data) / "agent";
-  options.gpus = gpus_;
+  options.nodes = hardware_.nodes;
+  options.gpus = hardware_.gpus;
   options.launcher_program = "/proc/self/exe";  // the same binary, whatever has become of its name
   options.command_files = agent::raise_file_limit();
   options.executors = executors_of(config);
+  options.ranks_by_node = ranked_by_node(config);
   options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
   options.output_ttl = config.tasks.output_ttl;
   options.default_run_limit = config.tasks.run_limit.value_or(Duration{0});
@@ -129,13 +143,19 @@ void Server::to_agent(v1::ServerMessage&& message) {
   }
 }
 
-// Work that comes before its GPUs are known would be refused as too large for any of them.
+// Work that comes before its nodes and GPUs are known would be refused as too large for any of
+// them.
 void Server::wait_for_agent() const {
   const auto known = [&] {
     return service_->view().read([&](const service::Board& board) {
-      return std::all_of(gpus_.begin(), gpus_.end(), [&](const agent::GpuDescription& gpu) {
-        return static_cast<bool>(board.names().gpu(gpu.uuid));
-      });
+      const service::Names& names = board.names();
+      return std::ranges::all_of(hardware_.gpus,
+                                 [&](const agent::GpuDescription& gpu) {
+                                   return static_cast<bool>(names.gpu(gpu.uuid));
+                                 }) &&
+             std::ranges::all_of(hardware_.nodes, [&](const agent::NodeDescription& node) {
+               return static_cast<bool>(names.node(node.name));
+             });
     });
   };
   for (int i = 0; i < 500 && !known(); ++i)
@@ -159,7 +179,7 @@ Status Server::start_api() {
   options.payload_bytes_max = static_cast<std::size_t>(config.limits.max_payload);
   options.streams_max = config.limits.max_streams;
   options.version = std::string(cli::version());
-  options.simulated_gpus = !gpus_.empty() && gpus_.front().simulated;
+  options.simulated_gpus = hardware_.is_simulated();
   options.config = [this] { return config_response(); };
   options.reload = [this](bool dry_run) { return reload(dry_run); };
   options.backup = [this](const std::string& path) -> Result<v1::BackupResponse> {
@@ -201,24 +221,13 @@ v1::GetConfigResponse Server::config_response() const {
 }
 
 std::string Server::greeting() const {
-  const bool simulated = !gpus_.empty() && gpus_.front().simulated;
   std::string text = "Berth " + std::string(cli::version()) + " serves\n";
   const config::ServerSection& server = config_.config.server;
   text += "  gRPC  " + with_port(server.grpc_address, grpc_port()) + "\n";
   text += std::string("  HTTP  ") + (server.uses_tls() ? "https://" : "http://") +
           with_port(server.http_address, http_port()) + "\n";
   text += "  data  " + config_.config.server.data + "\n";
-  text += "  GPUs  ";
-  for (std::size_t i = 0; i < gpus_.size(); ++i) {
-    const agent::GpuDescription& gpu = gpus_[i];
-    text += (i == 0 ? "" : ", ") + gpu.name + " (" + gpu.kind + ", " +
-            std::to_string(gpu.vram_mb / 1024) + " GB)";
-  }
-  const bool asked_for = config_.config.gpus.source == config::GpuSource::simulated;
-  text += !simulated  ? "\n"
-          : asked_for ? ", all simulated, as configured\n"
-                      : ", all simulated: no nvidia-smi was found\n";
-  return text;
+  return text + listing(hardware_, config_.config);
 }
 
 void Server::stop() {

@@ -11,6 +11,7 @@
 #include "api/server.h"
 #include "base/result.h"
 #include "config/load_config.h"
+#include "main/hardware.h"
 #include "service/service.h"
 
 namespace berth::main {
@@ -53,7 +54,7 @@ class Server {
   config::LoadedConfig config_;
   const config::ConfigSources sources_;
   const ServerTrials trials_;
-  std::vector<agent::GpuDescription> gpus_;
+  Hardware hardware_;
   std::unique_ptr<service::Service> service_;
   std::uint64_t session_ = 0;
   std::mutex agent_mutex_;

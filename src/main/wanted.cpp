@@ -1,7 +1,6 @@
 // See wanted.h.
 #include "main/wanted.h"
 
-#include <cctype>
 #include <string>
 
 namespace berth::main {
@@ -11,12 +10,6 @@ service::DefineQueue definition(const std::string& name, const config::Queue& qu
                                 const config::ServerConfig& in) {
   const ModelId model = queue.spec.model;
   return {name, model ? in.models.names[model.value] : "", queue.spec};
-}
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 }  // namespace
@@ -69,27 +62,6 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
     }
   }
   return controls;
-}
-
-std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
-  if (section.source != config::GpuSource::simulated) {
-    std::vector<agent::GpuDescription> found = agent::find_gpus();
-    if (section.source == config::GpuSource::nvidia_smi || !found.front().simulated) return found;
-  }
-  std::vector<agent::GpuDescription> gpus;
-  for (const config::GpuBlock& block : section.simulated) {
-    for (std::int64_t i = 0; i < block.count; ++i) {
-      agent::GpuDescription gpu;
-      gpu.name = block.name_of(i);
-      gpu.uuid = "SIM-" + lower(gpu.name);
-      gpu.kind = block.kind;
-      gpu.vram_mb = block.vram.value;
-      gpu.speed_milli = static_cast<std::uint32_t>(block.speed.value);
-      gpu.simulated = true;
-      gpus.push_back(std::move(gpu));
-    }
-  }
-  return gpus;
 }
 
 }  // namespace berth::main

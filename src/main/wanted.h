@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "agent/devices.h"
 #include "config/changes.h"
 #include "config/server_config.h"
 #include "service/commands.h"
@@ -17,7 +16,5 @@ std::vector<service::Control> controls_for(const config::ServerConfig& config);
 // defaults, removed models stay until nobody uses them.
 std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
                                            const config::ServerConfig& next);
-
-std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& gpus);
 
 }  // namespace berth::main

@@ -239,6 +239,7 @@ void Board::start(const core::BatchStarted& batch, const At& at, Changes& change
   lease.share = batch.share;
   lease.vram = batch.vram;
   lease.gpus = batch.gpus;
+  lease.node = batch.node;
   lease.granted = at.now;
   lease.expected = batch.expected;
   for (const GpuId id : batch.gpus) {

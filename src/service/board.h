@@ -51,6 +51,7 @@ struct LeaseLine {
   Milli share;
   Mib vram;
   std::vector<GpuId> gpus;
+  NodeId node;                // where it runs without a GPU; else none
   std::vector<TaskNo> tasks;  // not yet ended
   Time granted;
   Time started = Time::never();

@@ -95,6 +95,7 @@ void put_lease(Writer& out, const LeaseLine& lease) {
   out.i64(lease.share.value);
   out.i64(lease.vram.value);
   put_gpus(out, lease.gpus);
+  out.u32(lease.node.value);
   out.u32(static_cast<std::uint32_t>(lease.tasks.size()));
   for (const TaskNo task : lease.tasks)
     out.u64(task.value);
@@ -119,6 +120,8 @@ LeaseLine get_lease(Reader& in, const Names& names) {
   if (lease.share.value < 0 || lease.share.value > 1000) in.fail("a share of a GPU");
   lease.vram = get_vram(in);
   lease.gpus = get_gpus(in, names.gpus().size());
+  lease.node.value = in.u32();
+  if (lease.node && lease.node.value >= names.nodes().size()) in.fail("a known node");
   const std::uint32_t tasks = in.u32();
   for (std::uint32_t i = 0; i < tasks && in.ok(); ++i)
     lease.tasks.push_back({in.u64()});
@@ -139,6 +142,12 @@ bool is_next(const Names& names, const Note& note) {
     return model->model.value == names.models().size();
   } else if (const auto* gpu = std::get_if<GpuNamed>(&note)) {
     return gpu->gpu.value == names.gpus().size();
+  } else if (const auto* part = std::get_if<PartNamed>(&note)) {
+    return part->number == (part->noun == PartNamed::Noun::kind   ? names.next_kind().value
+                            : part->noun == PartNamed::Noun::rack ? names.next_rack().value
+                                                                  : names.next_island().value);
+  } else if (const auto* node = std::get_if<NodeNamed>(&note)) {
+    return node->node == names.next_node();
   } else if (const auto* signal = std::get_if<SignalNamed>(&note)) {
     return signal->signal == names.next_signal();
   } else if (const auto* group = std::get_if<GroupNamed>(&note)) {
@@ -155,6 +164,10 @@ bool is_of_known(const Names& names, const core::Event& event) {
     return queue->queue.value < names.queues().size();
   } else if (const auto* model = std::get_if<core::PutModel>(&event.body)) {
     return model->model.value < names.models().size();
+  } else if (const auto* node = std::get_if<core::PutNode>(&event.body)) {
+    return node->node.value < names.nodes().size();
+  } else if (const auto* gone = std::get_if<core::NodeLost>(&event.body)) {
+    return gone->node.value < names.nodes().size();
   } else if (const auto* gpu = std::get_if<core::PutGpu>(&event.body)) {
     return gpu->gpu.value < names.gpus().size();
   } else if (const auto* pause = std::get_if<core::PauseTenant>(&event.body)) {

@@ -21,16 +21,47 @@ std::int64_t limit_ms(const TaskCard& card, Time now) {
   return limit == INT64_MAX ? 0 : std::max<std::int64_t>(1, limit);
 }
 
+const std::string& agent_of(NodeId node, const Board& board) {
+  return board.names().nodes()[node.value].agent;
+}
+
 void name_gpus(Courier::Errand& errand, std::span<const GpuId> gpus, const Board& board) {
+  for (const GpuId gpu : gpus)
+    errand.gpus.push_back(board.names().gpus()[gpu.value].uuid);
+  if (!gpus.empty()) {
+    errand.agent = agent_of(board.names().gpus()[gpus.front().value].spec.node, board);
+  }
+}
+
+// Rank r runs on the r-th GPU; hosts are numbered in the order of their first rank.
+v1::Gang gang_of(std::span<const GpuId> gpus, const Board& board) {
+  v1::Gang gang;
+  std::vector<NodeId> hosts;
+  std::vector<std::uint32_t> ranks;  // by host
+  gang.set_size(static_cast<std::uint32_t>(gpus.size()));
   for (const GpuId gpu : gpus) {
     const GpuEntry& entry = board.names().gpus()[gpu.value];
-    errand.gpus.push_back(entry.uuid);
-    errand.node = entry.node;
+    const auto at = std::ranges::find(hosts, entry.spec.node);
+    const auto host = static_cast<std::size_t>(at - hosts.begin());
+    if (at == hosts.end()) {
+      hosts.push_back(entry.spec.node);
+      ranks.push_back(0);
+      gang.add_hosts(entry.node);
+    }
+    v1::Rank& rank = *gang.add_ranks();
+    rank.set_rank(static_cast<std::uint32_t>(gang.ranks_size() - 1));
+    rank.set_node_rank(static_cast<std::uint32_t>(host));
+    rank.set_local_rank(ranks[host]++);
+    rank.set_gpu(entry.uuid);
   }
+  gang.set_master_address(board.names().nodes()[hosts.front().value].address);
+  return gang;
 }
 
 void note_batch(Courier::Errand& errand, const core::BatchStarted& batch, const Board& board) {
   name_gpus(errand, batch.gpus, board);
+  if (batch.gpus.empty()) errand.agent = agent_of(batch.node, board);
+  if (batch.gpus.size() > 1) errand.gang = gang_of(batch.gpus, board);
   const QueueEntry& queue = board.names().queues()[batch.queue.value];
   errand.queue = queue.name;
   errand.queue_spec = queue.spec;
@@ -56,6 +87,7 @@ void Courier::note(core::Action& action, Time now, const Board& board,
     const auto lease = board.leases().find(stop->lease);
     if (lease == board.leases().end()) return;
     name_gpus(errand, lease->second.gpus, board);
+    if (lease->second.node) errand.agent = agent_of(lease->second.node, board);
     errand.what = *stop;
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
     name_gpus(errand, {&load->gpu, 1}, board);
@@ -86,6 +118,7 @@ v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& b
   lease.set_batch_per_task_us(errand.queue_spec.batch_per_task.ns / kNsPerUs);
   for (std::string& gpu : errand.gpus)
     lease.add_gpus(std::move(gpu));
+  if (errand.gang.size() > 0) *lease.mutable_gang() = std::move(errand.gang);
   for (std::size_t i = 0; i < batch.tasks.size(); ++i) {
     const CardPtr& card = errand.cards[i];
     v1::LeasedTask& task = *lease.add_tasks();
@@ -133,22 +166,22 @@ void Courier::run(std::vector<Errand>&& errands) {
       continue;
     }
     store::crash_point(store::CrashPoint::lease_before);
-    send_to_node(errand.node, message_for(errand));
+    send_to_agent(errand.agent, message_for(errand));
     store::crash_point(store::CrashPoint::lease_sent);
   }
 }
 
-void Courier::send_to_node(const std::string& node, v1::ServerMessage&& message) {
+void Courier::send_to_agent(const std::string& agent, v1::ServerMessage&& message) {
   const std::lock_guard lock(mutex_);
-  const auto session = node_sessions_.find(node);
-  if (session == node_sessions_.end()) {
-    unsent_[node].push_back(std::move(message));
+  const auto session = agent_sessions_.find(agent);
+  if (session == agent_sessions_.end()) {
+    unsent_[agent].push_back(std::move(message));
   } else {
     sessions_[session->second].to_agent(std::move(message));
   }
 }
 
-// A welcome opens the way for what waits for the node.
+// A welcome opens the way for what waits for the agent.
 void Courier::send_to_session(ToAgentMessage&& to) {
   const std::lock_guard lock(mutex_);
   const auto session = sessions_.find(to.session);
@@ -156,10 +189,10 @@ void Courier::send_to_session(ToAgentMessage&& to) {
   const bool welcome = to.message.has_welcome() && to.message.welcome().refused().empty();
   session->second.to_agent(std::move(to.message));
   if (!welcome) return;
-  node_sessions_[to.node] = to.session;
-  for (v1::ServerMessage& message : unsent_[to.node])
+  agent_sessions_[to.agent] = to.session;
+  for (v1::ServerMessage& message : unsent_[to.agent])
     session->second.to_agent(std::move(message));
-  unsent_.erase(to.node);
+  unsent_.erase(to.agent);
 }
 
 std::uint64_t Courier::open(ToAgent to_agent) {
@@ -171,7 +204,7 @@ std::uint64_t Courier::open(ToAgent to_agent) {
 void Courier::close(std::uint64_t session) {
   const std::lock_guard lock(mutex_);
   sessions_.erase(session);
-  std::erase_if(node_sessions_, [&](const auto& entry) { return entry.second == session; });
+  std::erase_if(agent_sessions_, [&](const auto& entry) { return entry.second == session; });
 }
 
 void Courier::answer_heartbeat(std::uint64_t session) {
@@ -186,16 +219,18 @@ void Courier::answer_heartbeat(std::uint64_t session) {
 // ---- Output
 // --------------------------------------------------------------------------------------
 
-std::uint64_t Courier::open_log(const std::string& node, TaskNo task, std::uint32_t attempt,
+std::uint64_t Courier::open_log(const std::string& agent, TaskNo task, std::uint32_t attempt,
                                 bool follow, LogSink sink) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t log = next_log_++;
-  const auto session = node_sessions_.find(node);
-  if (session == node_sessions_.end()) {
+  auto session = agent_sessions_.find(agent);
+  // Of a task that has ended: with one agent there is no choice.
+  if (agent.empty() && agent_sessions_.size() == 1) session = agent_sessions_.begin();
+  if (session == agent_sessions_.end()) {
     v1::LogData none;
     none.set_request(log);
     none.set_end(true);
-    none.set_error("the agent of node \"" + node + "\" is not connected");
+    none.set_error("the agent of \"" + agent + "\" is not connected");
     sink(none);
     return log;
   }
@@ -213,7 +248,7 @@ std::uint64_t Courier::open_log(const std::string& node, TaskNo task, std::uint3
 void Courier::close_log(std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   if (logs_.erase(log) == 0) return;
-  for (const auto& [node, session] : node_sessions_) {
+  for (const auto& [agent, session] : agent_sessions_) {
     v1::ServerMessage message;
     message.mutable_log()->set_request(log);
     message.mutable_log()->set_cancel(true);

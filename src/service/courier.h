@@ -1,8 +1,8 @@
 // Courier: carries what was decided to the agents, after it is durable, in the order of decision.
 //
-// The release thread notes errands as it applies a group and runs them afterwards. A node's
-// messages wait here until its session has been welcomed. Sessions are opened and closed from any
-// thread; output of tasks passes through without touching the engine.
+// The release thread notes errands as it applies a group and runs them afterwards. An
+// agent's messages wait here until its session has been welcomed. Sessions are opened and closed
+// from any thread; output of tasks passes through without touching the engine.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,9 @@ class Courier {
     std::variant<ToAgentMessage, core::BatchStarted, core::StopTask, core::LoadModel,
                  core::EvictModel>
         what;
-    std::string node;
+    std::string agent;
     std::vector<std::string> gpus;  // UUIDs
+    v1::Gang gang;                  // of a batch on several GPUs
     std::string queue;
     std::string model;
     std::vector<CardPtr> cards;
@@ -58,7 +59,8 @@ class Courier {
 
   // Output of tasks.
   using LogSink = std::function<bool(const v1::LogData&)>;
-  std::uint64_t open_log(const std::string& node, TaskNo task, std::uint32_t attempt, bool follow,
+  // `agent`: of the node where the task runs; "": it has ended, or is not known here.
+  std::uint64_t open_log(const std::string& agent, TaskNo task, std::uint32_t attempt, bool follow,
                          LogSink sink);
   void close_log(std::uint64_t log);
   void log_data(const v1::LogData& data);
@@ -70,7 +72,7 @@ class Courier {
 
   v1::ServerMessage message_for(Errand& errand) const;
   v1::ServerMessage lease_for(Errand& errand, const core::BatchStarted& batch) const;
-  void send_to_node(const std::string& node, v1::ServerMessage&& message);
+  void send_to_agent(const std::string& agent, v1::ServerMessage&& message);
   void send_to_session(ToAgentMessage&& message);
 
   const std::uint64_t epoch_;
@@ -80,8 +82,8 @@ class Courier {
   std::uint64_t next_session_ = 1;
   std::uint64_t next_log_ = 1;
   std::map<std::uint64_t, Session> sessions_;
-  std::map<std::string, std::uint64_t> node_sessions_;            // welcomed
-  std::map<std::string, std::vector<v1::ServerMessage>> unsent_;  // by node
+  std::map<std::string, std::uint64_t> agent_sessions_;           // welcomed, by agent
+  std::map<std::string, std::vector<v1::ServerMessage>> unsent_;  // by agent
   std::map<std::uint64_t, LogSink> logs_;
 };
 

@@ -23,7 +23,7 @@ namespace berth::service {
 // For one agent, in its turn among the actions.
 struct ToAgentMessage {
   std::uint64_t session = 0;
-  std::string node;
+  std::string agent;
   v1::ServerMessage message;
 };
 

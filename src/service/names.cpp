@@ -34,6 +34,8 @@ ModelId Names::model(std::string_view name) const { return find<ModelId>(model_i
 GpuId Names::gpu(std::string_view name) const { return find<GpuId>(gpu_index_, name); }
 NodeId Names::node(std::string_view name) const { return find<NodeId>(node_index_, name); }
 KindId Names::kind(std::string_view name) const { return find<KindId>(kind_index_, name); }
+RackId Names::rack(std::string_view name) const { return find<RackId>(rack_index_, name); }
+IslandId Names::island(std::string_view name) const { return find<IslandId>(island_index_, name); }
 
 GroupId Names::group(TenantId tenant, std::string_view name) const {
   return find_scoped(groups_, tenant, name);
@@ -44,6 +46,37 @@ SignalId Names::signal(TenantId tenant, std::string_view name) const {
 std::string_view Names::signal_name(SignalId signal) const {
   return signal.value < signal_names_.size() ? signal_names_[signal.value].second
                                              : std::string_view("?");
+}
+
+void Names::name_part(const PartNamed& part) {
+  const bool is_kind = part.noun == PartNamed::Noun::kind;
+  const bool is_rack = part.noun == PartNamed::Noun::rack;
+  Index& index = is_kind ? kind_index_ : is_rack ? rack_index_ : island_index_;
+  std::vector<std::string>& names = is_kind ? kinds_ : is_rack ? racks_ : islands_;
+  grown(names, part.number) = part.name;
+  index[part.name] = part.number;
+}
+
+void Names::name_node(const NodeNamed& node) {
+  NodeEntry& entry = grown(nodes_, node.node.value);
+  entry.name = node.name;
+  entry.agent = node.agent;
+  entry.address = node.address;
+  node_index_[node.name] = node.node.value;
+}
+
+// Journals of servers that knew no nodes name kinds and nodes by their GPUs alone.
+void Names::name_gpu(const GpuNamed& gpu) {
+  GpuEntry& entry = grown(gpus_, gpu.gpu.value);
+  entry.uuid = gpu.uuid;
+  entry.name = gpu.name;
+  entry.kind = gpu.kind;
+  entry.node = gpu.node;
+  entry.simulated = gpu.simulated;
+  gpu_index_[gpu.name] = gpu.gpu.value;
+  gpu_index_[gpu.uuid] = gpu.gpu.value;
+  if (!kind(gpu.kind)) name_part({PartNamed::Noun::kind, next_kind().value, gpu.kind});
+  if (!node(gpu.node)) name_node({next_node(), gpu.node, gpu.node, ""});
 }
 
 void Names::apply(const Note& note) {
@@ -59,16 +92,11 @@ void Names::apply(const Note& note) {
     grown(models_, m->model.value).name = m->name;
     model_index_[m->name] = m->model.value;
   } else if (const auto* g = std::get_if<GpuNamed>(&note)) {
-    GpuEntry& entry = grown(gpus_, g->gpu.value);
-    entry.uuid = g->uuid;
-    entry.name = g->name;
-    entry.kind = g->kind;
-    entry.node = g->node;
-    entry.simulated = g->simulated;
-    gpu_index_[g->name] = g->gpu.value;
-    gpu_index_[g->uuid] = g->gpu.value;
-    if (kind_index_.emplace(g->kind, next_kind().value).second) kinds_.push_back(g->kind);
-    if (node_index_.emplace(g->node, next_node().value).second) nodes_.push_back(g->node);
+    name_gpu(*g);
+  } else if (const auto* part = std::get_if<PartNamed>(&note)) {
+    name_part(*part);
+  } else if (const auto* node = std::get_if<NodeNamed>(&note)) {
+    name_node(*node);
   } else if (const auto* n = std::get_if<GroupNamed>(&note)) {
     groups_[{n->tenant.value, n->name}] = n->group;
     next_group_.value = std::max(next_group_.value, n->group.value + 1);
@@ -87,6 +115,8 @@ void Names::apply(const core::Event& event) {
     grown(queues_, q->queue.value).spec = q->spec;
   } else if (const auto* m = std::get_if<core::PutModel>(&event.body)) {
     grown(models_, m->model.value).spec = m->spec;
+  } else if (const auto* n = std::get_if<core::PutNode>(&event.body)) {
+    grown(nodes_, n->node.value).spec = n->spec;
   } else if (const auto* g = std::get_if<core::PutGpu>(&event.body)) {
     grown(gpus_, g->gpu.value).spec = g->spec;
   } else if (const auto* p = std::get_if<core::PauseQueue>(&event.body)) {
@@ -102,12 +132,16 @@ void Names::apply(const core::Event& event) {
   } else if (const auto* back = std::get_if<core::GpuReturned>(&event.body)) {
     if (back->gpu.value < gpus_.size()) gpus_[back->gpu.value].lost = false;
   } else if (const auto* gone = std::get_if<core::NodeLost>(&event.body)) {
-    for (GpuEntry& gpu : gpus_)
-      if (gpu.spec.node == gone->node) gpu.lost = true;
+    set_lost(gone->node, true);
   } else if (const auto* returned = std::get_if<core::NodeReturned>(&event.body)) {
-    for (GpuEntry& gpu : gpus_)
-      if (gpu.spec.node == returned->node) gpu.lost = false;
+    set_lost(returned->node, false);
   }
+}
+
+void Names::set_lost(NodeId node, bool lost) {
+  if (node.value < nodes_.size()) nodes_[node.value].lost = lost;
+  for (GpuEntry& gpu : gpus_)
+    if (gpu.spec.node == node) gpu.lost = lost;
 }
 
 std::vector<Note> Names::notes() const {
@@ -118,6 +152,15 @@ std::vector<Note> Names::notes() const {
     notes.emplace_back(QueueNamed{{i}, queues_[i].name});
   for (std::uint32_t i = 0; i < models_.size(); ++i)
     notes.emplace_back(ModelNamed{{i}, models_[i].name});
+  const auto add_parts = [&](PartNamed::Noun noun, const std::vector<std::string>& names) {
+    for (std::uint32_t i = 0; i < names.size(); ++i)
+      notes.emplace_back(PartNamed{noun, i, names[i]});
+  };
+  add_parts(PartNamed::Noun::kind, kinds_);
+  add_parts(PartNamed::Noun::rack, racks_);
+  add_parts(PartNamed::Noun::island, islands_);
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+    notes.emplace_back(NodeNamed{{i}, nodes_[i].name, nodes_[i].agent, nodes_[i].address});
   for (std::uint32_t i = 0; i < gpus_.size(); ++i) {
     const GpuEntry& gpu = gpus_[i];
     notes.emplace_back(GpuNamed{{i}, gpu.uuid, gpu.name, gpu.kind, gpu.node, gpu.simulated});
@@ -143,6 +186,10 @@ std::vector<core::Event> Names::events() const {
     add(core::PutQueue{{i}, queues_[i].spec});
     if (queues_[i].paused) add(core::PauseQueue{{i}});
     if (queues_[i].draining) add(core::DrainQueue{{i}});
+  }
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    add(core::PutNode{{i}, nodes_[i].spec});
+    if (nodes_[i].lost) add(core::NodeLost{{i}});
   }
   for (std::uint32_t i = 0; i < gpus_.size(); ++i) {
     add(core::PutGpu{{i}, gpus_[i].spec});

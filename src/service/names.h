@@ -1,6 +1,6 @@
-// Names: which name has which number, and what was last said of it: tenants, queues, models, GPUs,
-// groups, signals. A plain value without locks; the sequencer has one at the newest event, the view
-// one at the last released.
+// Names: which name has which number, and what was last said of it: tenants, queues, models, nodes,
+// GPUs, their kinds, racks and islands, groups, signals. A plain value without locks; the sequencer
+// has one at the newest event, the view one at the last released.
 //
 // Numbers are dense and never reused. It changes only by apply, with notes and events in the order
 // of the journal, so recovery arrives at the same value.
@@ -36,6 +36,13 @@ struct ModelEntry {
   std::string name;
   core::ModelSpec spec;
 };
+struct NodeEntry {
+  std::string name;
+  std::string agent;    // that speaks for it
+  std::string address;  // by which other nodes reach it; "": not known
+  core::NodeSpec spec;
+  bool lost = false;
+};
 struct GpuEntry {
   std::string uuid;
   std::string name;
@@ -54,7 +61,7 @@ class Names {
   const std::vector<ModelEntry>& models() const { return models_; }
   const std::vector<GpuEntry>& gpus() const { return gpus_; }
   const std::vector<std::string>& kinds() const { return kinds_; }
-  const std::vector<std::string>& nodes() const { return nodes_; }
+  const std::vector<NodeEntry>& nodes() const { return nodes_; }
   const core::PolicySpec& policy() const { return policy_; }
 
   // None: no such name.
@@ -64,6 +71,8 @@ class Names {
   GpuId gpu(std::string_view name_or_uuid) const;
   NodeId node(std::string_view name) const;
   KindId kind(std::string_view name) const;
+  RackId rack(std::string_view name) const;
+  IslandId island(std::string_view name) const;
   GroupId group(TenantId tenant, std::string_view name) const;
   SignalId signal(TenantId tenant, std::string_view name) const;
   std::string_view signal_name(SignalId signal) const;
@@ -71,6 +80,8 @@ class Names {
   // The numbers the next new ones get.
   KindId next_kind() const { return {static_cast<std::uint32_t>(kinds_.size())}; }
   NodeId next_node() const { return {static_cast<std::uint32_t>(nodes_.size())}; }
+  RackId next_rack() const { return {static_cast<std::uint32_t>(racks_.size())}; }
+  IslandId next_island() const { return {static_cast<std::uint32_t>(islands_.size())}; }
   GroupId next_group() const { return next_group_; }
   SignalId next_signal() const { return {signal_names_.size()}; }
 
@@ -85,17 +96,24 @@ class Names {
   using Index = std::map<std::string, std::uint32_t, std::less<>>;
   template <class Number>
   static Number find(const Index& index, std::string_view name);
+  void name_part(const PartNamed& part);
+  void name_node(const NodeNamed& node);
+  void name_gpu(const GpuNamed& gpu);
+  void set_lost(NodeId node, bool lost);
 
   std::vector<TenantEntry> tenants_;
   std::vector<QueueEntry> queues_;
   std::vector<ModelEntry> models_;
   std::vector<GpuEntry> gpus_;
+  std::vector<NodeEntry> nodes_;
   std::vector<std::string> kinds_;
-  std::vector<std::string> nodes_;
+  std::vector<std::string> racks_;
+  std::vector<std::string> islands_;
   std::vector<std::pair<TenantId, std::string>> signal_names_;
   core::PolicySpec policy_;
   GroupId next_group_{0};
-  Index tenant_index_, queue_index_, model_index_, gpu_index_, kind_index_, node_index_;
+  Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
+  Index kind_index_, rack_index_, island_index_;
   std::map<std::pair<std::uint32_t, std::string>, GroupId, std::less<>> groups_;
   std::map<std::pair<std::uint32_t, std::string>, SignalId, std::less<>> signals_;
 };

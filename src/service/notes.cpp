@@ -59,6 +59,13 @@ void get(Reader& in, Mib& amount) { amount.value = in.i64(); }
 void put(Writer& out, Milli amount) { out.i64(amount.value); }
 void get(Reader& in, Milli& amount) { amount.value = in.i64(); }
 
+void put(Writer& out, PartNamed::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
+void get(Reader& in, PartNamed::Noun& noun) {
+  const std::uint8_t byte = in.u8();
+  if (byte > static_cast<std::uint8_t>(PartNamed::Noun::island)) in.fail("a part of the hardware");
+  noun = static_cast<PartNamed::Noun>(byte);
+}
+
 using Labels = std::vector<std::pair<std::string, std::string>>;
 void put(Writer& out, const Labels& labels) {
   out.u32(static_cast<std::uint32_t>(labels.size()));
@@ -96,6 +103,10 @@ void fields(Visit&& visit, N& n) {
     visit(n.task, n.lease, n.result);
   } else if constexpr (std::is_same_v<T, EpochBegan>) {
     visit(n.epoch, n.at, n.wall_unix_ns, n.version);
+  } else if constexpr (std::is_same_v<T, PartNamed>) {
+    visit(n.noun, n.number, n.name);
+  } else if constexpr (std::is_same_v<T, NodeNamed>) {
+    visit(n.node, n.name, n.agent, n.address);
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -154,6 +165,10 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_plain<AttemptResult>(in);
     case 9:
       return read_plain<EpochBegan>(in);
+    case 10:
+      return read_plain<PartNamed>(in);
+    case 11:
+      return read_plain<NodeNamed>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};

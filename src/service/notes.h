@@ -34,6 +34,7 @@ struct ModelNamed {
   std::string name;
   bool operator==(const ModelNamed&) const = default;
 };
+// Told again when anything of it changes.
 struct GpuNamed {
   GpuId gpu;
   std::string uuid;
@@ -75,8 +76,25 @@ struct EpochBegan {
   bool operator==(const EpochBegan&) const = default;
 };
 
+// A kind of GPU, a rack or an island of NVLink has this name.
+struct PartNamed {
+  enum class Noun : std::uint8_t { kind, rack, island };
+  Noun noun = Noun::kind;
+  std::uint32_t number = 0;
+  std::string name;
+  bool operator==(const PartNamed&) const = default;
+};
+// Told again when its agent or address changes.
+struct NodeNamed {
+  NodeId node;
+  std::string name;
+  std::string agent;    // that speaks for it
+  std::string address;  // by which other nodes reach it
+  bool operator==(const NodeNamed&) const = default;
+};
+
 using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
-                          TaskDescribed, AttemptResult, EpochBegan>;
+                          TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

@@ -22,7 +22,7 @@ constexpr std::uint32_t kKeys = 3;
 constexpr std::uint32_t kBoard = 4;
 constexpr std::uint32_t kEpoch = 5;
 
-constexpr std::uint32_t kSnapshotVersion = 1;
+constexpr std::uint32_t kSnapshotVersion = 2;
 
 Error damaged(std::string_view what) {
   return {"the snapshot's " + std::string(what) + " cannot be read"};
@@ -32,7 +32,8 @@ Error damaged(std::string_view what) {
 bool are_of_one_state(const core::State& state, const Names& names) {
   return state.tenants.size() == names.tenants().size() &&
          state.queues.size() == names.queues().size() &&
-         state.models.size() == names.models().size() && state.gpus.size() == names.gpus().size();
+         state.models.size() == names.models().size() &&
+         state.nodes.size() == names.nodes().size() && state.gpus.size() == names.gpus().size();
 }
 
 std::string place(store::GroupAt at) {

@@ -63,17 +63,17 @@ void Sequencer::write(core::Action&& action) {
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
     keys_.end(finished->task, decided_at_ + options_.remember_ids);
   } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
-    if (!batch->gpus.empty() && !is_greeted(batch->gpus.front())) {
-      unsent_leases_.insert(batch->lease);
-    }
+    const NodeId node =
+        batch->gpus.empty() ? batch->node : names_.gpus()[batch->gpus.front().value].spec.node;
+    if (!is_greeted(node)) unsent_leases_.insert(batch->lease);
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
-    if (!is_greeted(load->gpu)) unsent_loads_.insert(load->load);
+    if (!is_greeted(names_.gpus()[load->gpu.value].spec.node)) unsent_loads_.insert(load->load);
   }
   group_->items.push_back({std::move(action), 0, 0});
 }
 
-bool Sequencer::is_greeted(GpuId gpu) const {
-  return greeted_.contains(names_.gpus()[gpu.value].node);
+bool Sequencer::is_greeted(NodeId node) const {
+  return greeted_.contains(names_.nodes()[node.value].agent);
 }
 
 void Sequencer::step(core::EventBody body, Time now) {

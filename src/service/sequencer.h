@@ -77,7 +77,7 @@ class Sequencer {
 
  private:
   struct Session {
-    std::string node;
+    std::string agent;
     std::uint64_t incarnation = 0;
     std::uint64_t last_report = 0;
   };
@@ -89,7 +89,7 @@ class Sequencer {
   void write(core::Action&& action);
   void forget_refused(std::size_t early);
   bool is_waiting(TaskNo task) const;
-  bool is_greeted(GpuId gpu) const;
+  bool is_greeted(NodeId node) const;
 
   // Submits (sequencer_submit.cpp).
   SubmitOutcome admit(NewTask& task, Time now);
@@ -114,12 +114,20 @@ class Sequencer {
   ControlOutcome define(const DefineQueue& queue, Time now);
   ControlOutcome define(const DefineModel& model, Time now);
 
-  // Reports (sequencer_reports.cpp).
+  // How a session begins (sequencer_hello.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);
+  std::string flaw_in_claims(const v1::Hello& hello) const;
+  template <class Id>
+  Id part_named(PartNamed::Noun noun, Id known, Id next, const std::string& name);
+  void put_nodes(const v1::Hello& hello, Time now);
   void put_gpus(const v1::Hello& hello, Time now);
-  std::vector<v1::ServerMessage> reconcile_leases(const v1::Hello& hello, NodeId node, Time now,
+  GpuNamed name_of(GpuId gpu) const;
+  std::vector<v1::ServerMessage> reconcile_leases(const v1::Hello& hello,
+                                                  const std::set<NodeId>& nodes, Time now,
                                                   v1::Welcome& welcome);
-  void reconcile_models(const v1::Hello& hello, NodeId node, Time now);
+  void reconcile_models(const v1::Hello& hello, const std::set<NodeId>& nodes, Time now);
+
+  // Reports (sequencer_reports.cpp).
   void take_report(std::uint64_t session, v1::Report& report, Time now);
   void take_readings(const v1::Heartbeat& heartbeat, Time now);
   void apply_report(v1::Report& report, Time now);
@@ -146,7 +154,7 @@ class Sequencer {
   core::Actions actions_;
 
   std::map<std::uint64_t, Session> sessions_;
-  std::set<std::string> greeted_;  // nodes that said hello in this process
+  std::set<std::string> greeted_;  // agents that said hello in this process
   // What was granted in this process to nodes that have not said hello: the courier still has it.
   std::set<LeaseId> unsent_leases_;
   std::set<LoadId> unsent_loads_;

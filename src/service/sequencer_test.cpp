@@ -249,8 +249,8 @@ TEST_F(Sequencing, AStopThatTheAgentMissedIsSaidAgain) {
 }
 
 TEST_F(Sequencing, AReadingIsAnEventWhenItChangesNotablyOrCrossesTheThreshold) {
-  desk_.agent.simulated = false;
-  desk_.agent.hello(3, 40'000);  // the third is new
+  desk_.agent.simulated = 2;
+  desk_.agent.hello(3, 40'000);
   desk_.turn();
   const GpuId gpu = desk_.sequencer.names().gpu("GPU-2");
   const auto read = [&](const std::string& uuid, int percent) {

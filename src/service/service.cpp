@@ -402,15 +402,19 @@ void Service::agent_said(std::uint64_t session, v1::AgentMessage&& message) {
 }
 
 std::uint64_t Service::open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink) {
-  const std::string node = parts_->view.read([&](const Board& board) -> std::string {
+  const std::string agent = parts_->view.read([&](const Board& board) -> std::string {
     const TaskLine* line = board.tasks().find(task);
-    if (line != nullptr && !line->attempts.empty() && !line->attempts.back().gpus.empty()) {
-      return board.names().gpus()[line->attempts.back().gpus.front().value].node;
+    if (line == nullptr || line->attempts.empty()) return "";
+    const AttemptLine& last = line->attempts.back();
+    const Names& names = board.names();
+    if (!last.gpus.empty()) {
+      return names.nodes()[names.gpus()[last.gpus.front().value].spec.node.value].agent;
     }
-    // Ended: with one node there is no choice.
-    return board.names().nodes().empty() ? "" : board.names().nodes().front();
+    const auto lease = board.leases().find(last.lease);
+    const bool runs = lease != board.leases().end() && lease->second.node;
+    return runs ? names.nodes()[lease->second.node.value].agent : "";
   });
-  return parts_->courier.open_log(node, task, attempt, follow, std::move(sink));
+  return parts_->courier.open_log(agent, task, attempt, follow, std::move(sink));
 }
 void Service::close_log(std::uint64_t log) { parts_->courier.close_log(log); }
 

@@ -317,5 +317,26 @@ expected_run = "20s"
   EXPECT_EQ(outcome.report.cpu_only.submitted, 0U);
 }
 
+TEST(Nodes, ATopologySaysWhereTheGpusOfANodeSit) {
+  const std::string xml =
+      "<topology version=\"2.0\"><object type=\"Machine\"><object type=\"PU\"/>"
+      "<object type=\"Package\"><object type=\"PCIDev\" pci_busid=\"0000:01:00.0\" "
+      "pci_type=\"0302 [10de:20b0]\"/></object>"
+      "<object type=\"Package\"><object type=\"PCIDev\" pci_busid=\"0000:02:00.0\" "
+      "pci_type=\"0302 [10de:20b0]\"/></object></object></topology>";
+  const Scenario scenario = read(
+      "[[cluster.nodes]]\nname = \"a\"\ntopology = \"a.xml\"\nkind = \"A100\"\nvram = \"40GB\"\n"
+      "[[queues]]\nname = \"q\"\n[[workload]]\nkind = \"tasks\"\nexpected_run = \"1s\"\n"
+      "[[workload.tasks]]\nid = \"t\"\n",
+      xml);
+  ASSERT_EQ(scenario.node_specs.size(), 1U);
+  EXPECT_EQ(scenario.node_specs[0].cpu, Milli{1000});
+  ASSERT_EQ(scenario.gpus.size(), 2U);
+  EXPECT_EQ(scenario.gpus.specs[1].spec.socket, 1);
+  EXPECT_EQ(scenario.gpus.specs[1].spec.pcie_switch, 1);
+  EXPECT_EQ(scenario.gpus.specs[1].spec.vram, Mib{40 * 1024});
+  EXPECT_EQ(scenario.islands, 0U);
+}
+
 }  // namespace
 }  // namespace berth::sim

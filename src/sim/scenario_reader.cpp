@@ -17,7 +17,8 @@ class ScenarioReader {
  public:
   ScenarioReader(Diagnostics& diagnostics, const ReadFile& read_file, const std::string& path)
       : diagnostics_(diagnostics),
-        workload_(scenario_, diagnostics, read_file, path.substr(0, path.rfind('/') + 1)) {}
+        files_{read_file, path.substr(0, path.rfind('/') + 1)},
+        workload_(scenario_, diagnostics, read_file, files_.folder) {}
 
   Scenario read(const Node& document) {
     TableReader root(document, "", diagnostics_);
@@ -91,7 +92,7 @@ class ScenarioReader {
     }
     scenario_.racks.intern(config::kDefaultRack);
     for (TableReader& table : cluster.blocks("nodes"))
-      read_nodes(table, nodes, gpus, scenario_);
+      read_nodes(table, files_, nodes, gpus, scenario_);
     for (TableReader& table : cluster.blocks("gpus"))
       read_gpus(table, gpus, scenario_);
     cluster.finish();
@@ -130,6 +131,7 @@ class ScenarioReader {
   }
 
   Diagnostics& diagnostics_;
+  config::FileSource files_;
   Scenario scenario_;
   WorkloadReader workload_;
 };

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "config/mig_mode.h"
-#include "config/node_blocks.h"
 #include "core/model/ranges.h"
 
 namespace berth::sim {
@@ -120,9 +119,10 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
   table.finish();
 }
 
-void read_nodes(TableReader& table, NameBook& names, NameBook& gpu_names, Scenario& scenario) {
+void read_nodes(TableReader& table, const config::FileSource& files, NameBook& names,
+                NameBook& gpu_names, Scenario& scenario) {
   config::NodeBlock block;
-  const bool good = config::read_node_block(table, block);
+  const bool good = config::read_node_block(table, files, block);
   table.finish();
   if (!good) return;
   if (!has_room(table, scenario.node_specs.size(), block.count, kMostNodes, "nodes")) return;

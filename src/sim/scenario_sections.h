@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "config/node_blocks.h"
 #include "sim/reading.h"
 #include "sim/scenario.h"
 
@@ -16,7 +17,8 @@ void read_agents(TableReader& table, AgentSpec& agents);
 void read_model(TableReader& table, std::string& name, Model& model);
 void read_queue(TableReader& table, const Scenario& scenario, std::string& name, Queue& queue);
 // Adds `count` nodes that have CPUs and memory, with their GPUs. REQUIRES no other nodes yet.
-void read_nodes(TableReader& table, NameBook& names, NameBook& gpu_names, Scenario& scenario);
+void read_nodes(TableReader& table, const config::FileSource& files, NameBook& names,
+                NameBook& gpu_names, Scenario& scenario);
 // Adds `count` GPUs, with their kind and node.
 void read_gpus(TableReader& table, NameBook& names, Scenario& scenario);
 

@@ -1,7 +1,8 @@
 // Fuzz: any text as a server's configuration. It is refused with diagnostics that name their
 // places, or it loads; then what `config show` prints loads to the same, with nothing changed.
 //
-// What follows the line `#set` are values of the command line, one in each line.
+// What follows the line `#set` are values of the command line, one in each line; what follows the
+// line `#xml` is what every other file holds.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,11 +18,17 @@
 namespace berth::fuzz {
 namespace {
 
-std::optional<config::LoadedConfig> load(const std::string& text, config::ConfigSources sources,
-                                         config::Diagnostics& diagnostics) {
+struct Input {
+  std::string text;
+  config::ConfigSources settings;
+  std::string xml;
+};
+
+std::optional<config::LoadedConfig> load(const Input& input, config::Diagnostics& diagnostics) {
+  config::ConfigSources sources = input.settings;
   sources.path = "fuzz.toml";
-  return load_config(sources, diagnostics, [&](const std::string&, std::string&) {
-    return std::optional<std::string>(text);
+  return load_config(sources, diagnostics, [&](const std::string& path, std::string&) {
+    return std::optional<std::string>(path == "fuzz.toml" ? input.text : input.xml);
   });
 }
 
@@ -35,10 +42,19 @@ config::ConfigSources settings_of(std::string_view lines) {
   return sources;
 }
 
-void check_shown(const config::LoadedConfig& loaded) {
+// Takes what follows the mark off the text.
+std::string cut_behind(std::string& text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos) return "";
+  const std::string behind = text.substr(at + mark.size());
+  text.resize(at);
+  return behind;
+}
+
+void check_shown(const config::LoadedConfig& loaded, const std::string& xml) {
   const std::string shown = config_toml(loaded.values);
   config::Diagnostics diagnostics;
-  const auto again = load(shown, {}, diagnostics);
+  const auto again = load({shown, {}, xml}, diagnostics);
   check(again.has_value(), "what is shown loads: " + diagnostics.text() + "\n" + shown);
   check(again->config == loaded.config, "what is shown loads to the same:\n" + shown);
   const config::ConfigChanges changes = config::changes(loaded, *again);
@@ -52,19 +68,16 @@ void check_shown(const config::LoadedConfig& loaded) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace berth;
   set_assert_handler(fuzz::print_assert);
-  constexpr std::string_view kMark = "\n#set\n";
-  const std::string text(reinterpret_cast<const char*>(data), size);
-  const std::size_t mark = text.find(kMark);
-  const config::ConfigSources settings =
-      mark == std::string::npos
-          ? config::ConfigSources{}
-          : fuzz::settings_of(std::string_view(text).substr(mark + kMark.size()));
+  fuzz::Input input;
+  input.text.assign(reinterpret_cast<const char*>(data), size);
+  input.xml = fuzz::cut_behind(input.text, "\n#xml\n");
+  input.settings = fuzz::settings_of(fuzz::cut_behind(input.text, "\n#set\n"));
   config::Diagnostics diagnostics;
-  const auto loaded = fuzz::load(text.substr(0, mark), settings, diagnostics);
+  const auto loaded = fuzz::load(input, diagnostics);
   if (loaded) {
-    fuzz::check_shown(*loaded);
+    fuzz::check_shown(*loaded, input.xml);
   } else {
-    fuzz::check_diagnostics(diagnostics, text);
+    fuzz::check_diagnostics(diagnostics, input.text);
   }
   return 0;
 }

@@ -36,6 +36,27 @@ inline berth::v1::Lease script_lease(std::uint64_t id, const std::string& script
   return command_lease(id, {"sh", "-c", script});
 }
 
+// Ranks on the simulated GPUs, the first two on n0 and the third on n1.
+inline berth::v1::Lease gang_lease(std::uint64_t id, const std::string& script) {
+  berth::v1::Lease lease = script_lease(id, script);
+  lease.clear_gpus();
+  berth::v1::Gang& gang = *lease.mutable_gang();
+  gang.add_hosts("n0");
+  gang.add_hosts("n1");
+  gang.set_master_address("127.0.0.1");
+  for (const char* gpu : {"SIM-a100-0", "SIM-a100-1", "SIM-l4-0"}) {
+    const auto number = static_cast<std::uint32_t>(gang.ranks_size());
+    berth::v1::Rank& rank = *gang.add_ranks();
+    rank.set_rank(number);
+    rank.set_node_rank(number / 2);
+    rank.set_local_rank(number % 2);
+    rank.set_gpu(gpu);
+    lease.add_gpus(gpu);
+  }
+  gang.set_size(3);
+  return lease;
+}
+
 inline std::string content(const std::filesystem::path& path) {
   const Result<std::string> text = read_file(path);
   return text.ok() ? *text : "(no file)";

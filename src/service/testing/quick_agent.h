@@ -19,7 +19,7 @@ class QuickAgent {
 
   bool finishes_at_once = true;
   std::int64_t load_took_us = 0;              // as it reports it
-  bool simulated = true;                      // its GPUs, as long as nobody knows them
+  int simulated = 1000;                       // so many of its GPUs are, the first ones
   std::vector<std::string> kinds = {"test"};  // of its GPUs, in turn
   std::vector<v1::Lease> leases;              // all that came
   std::vector<v1::StopTask> stops;
@@ -39,7 +39,7 @@ class QuickAgent {
       gpu.set_name("gpu-" + std::to_string(i));
       gpu.set_kind(kinds[static_cast<std::size_t>(i) % kinds.size()]);
       gpu.set_vram_mb(vram_mb);
-      gpu.set_simulated(simulated);
+      gpu.set_simulated(i < simulated);
     }
     for (const std::uint64_t lease : held) {
       v1::HeldLease& known = *hello.add_leases();
@@ -50,6 +50,15 @@ class QuickAgent {
           known.add_running(task.task_no());
       }
     }
+    say_(std::move(message));
+  }
+  // Of an agent that says more of its hardware; the rest is filled in.
+  void hello(const v1::Hello& hardware) {
+    v1::AgentMessage message;
+    *message.mutable_hello() = hardware;
+    message.mutable_hello()->set_protocol_low(1);
+    message.mutable_hello()->set_protocol_high(1);
+    message.mutable_hello()->set_incarnation(incarnation_);
     say_(std::move(message));
   }
 

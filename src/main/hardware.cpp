@@ -1,0 +1,155 @@
+// See hardware.h.
+#include "main/hardware.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace berth::main {
+namespace {
+
+constexpr const char* kOwnNode = "local";
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
+  if (section.source != config::GpuSource::simulated) {
+    std::vector<agent::GpuDescription> found = agent::find_gpus();
+    if (section.source == config::GpuSource::nvidia_smi || !found.front().simulated) return found;
+  }
+  std::vector<agent::GpuDescription> gpus;
+  for (const config::GpuBlock& block : section.simulated) {
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      agent::GpuDescription gpu;
+      gpu.name = block.name_of(i);
+      gpu.uuid = "SIM-" + lower(gpu.name);
+      gpu.kind = block.kind;
+      gpu.vram_mb = block.vram.value;
+      gpu.speed_milli = static_cast<std::uint32_t>(block.speed.value);
+      gpu.simulated = true;
+      gpus.push_back(std::move(gpu));
+    }
+  }
+  return gpus;
+}
+
+void add_gpus(const config::NodeBlock& block, std::int64_t node, Hardware& hardware) {
+  for (std::int64_t i = 0; i < block.gpus; ++i) {
+    const core::GpuSpec spec = block.gpu_spec(i);
+    agent::GpuDescription gpu;
+    gpu.node = block.name_of(node);
+    gpu.name = gpu.node + "/" + std::to_string(i);
+    gpu.uuid = "SIM-" + gpu.name;
+    gpu.kind = block.kind;
+    gpu.vram_mb = spec.vram.value;
+    gpu.speed_milli = static_cast<std::uint32_t>(spec.speed.value);
+    gpu.simulated = true;
+    gpu.socket = spec.socket;
+    gpu.pcie_switch = spec.pcie_switch;
+    if (const auto island = block.island_of(node, i))
+      gpu.island = block.name + "/island-" + std::to_string(*island);
+    hardware.gpus.push_back(std::move(gpu));
+  }
+}
+
+// A GPU has the place that the topology gives its PCI address.
+void take_places(const config::HwlocNode& topology, Hardware& hardware) {
+  for (agent::GpuDescription& gpu : hardware.gpus) {
+    const auto found = std::ranges::find(topology.gpus, gpu.pci, &config::HwlocGpu::pci);
+    if (gpu.pci.empty() || found == topology.gpus.end()) {
+      hardware.remarks.push_back("node.topology does not have GPU " + gpu.name +
+                                 (gpu.pci.empty() ? "" : " at " + gpu.pci) +
+                                 "; where it sits is not known");
+      continue;
+    }
+    gpu.socket = found->socket;
+    gpu.pcie_switch = found->pcie_switch;
+    gpu.island = found->island ? "island-" + std::to_string(*found->island) : "";
+  }
+}
+
+std::string cores(std::int64_t milli) {
+  return std::to_string(milli / 1000) +
+         (milli % 1000 == 0 ? "" : "." + std::to_string(milli % 1000 / 100)) + " CPUs";
+}
+
+std::string gigabytes(std::int64_t mib) { return std::to_string(mib / 1024) + " GB"; }
+
+std::string block_line(const config::NodeBlock& block) {
+  std::string line = block.name_of(0);
+  if (block.count > 1) line += " to " + block.name_of(block.count - 1);
+  line += ": " + cores(block.cpu.value) + ", " + gigabytes(block.memory.value);
+  if (block.gpus > 0) {
+    line += ", " + std::to_string(block.gpus) + " × " + block.kind + " (" +
+            gigabytes(block.vram.value) + ")";
+  }
+  return line + (block.count > 1 ? " each" : "");
+}
+
+}  // namespace
+
+Hardware described_nodes(const std::vector<config::NodeBlock>& blocks) {
+  Hardware hardware;
+  for (const config::NodeBlock& block : blocks) {
+    for (std::int64_t i = 0; i < block.count; ++i) {
+      agent::NodeDescription& node = hardware.nodes.emplace_back();
+      node.name = block.name_of(i);
+      node.rack = block.rack_of(i);
+      node.cpu_milli = block.cpu.value;
+      node.memory_mb = block.memory.value;
+      add_gpus(block, i, hardware);
+    }
+  }
+  return hardware;
+}
+
+// A tenth of the memory is left to the server and the system, as of VRAM.
+Hardware own_node(const config::NodeSection& section, const agent::Machine& machine,
+                  std::vector<agent::GpuDescription> gpus) {
+  Hardware hardware;
+  hardware.gpus = std::move(gpus);
+  agent::NodeDescription& node = hardware.nodes.emplace_back();
+  node.name = kOwnNode;
+  node.rack = section.rack;
+  node.cpu_milli = section.cpu ? section.cpu->value : machine.cpu_milli;
+  node.memory_mb = section.memory ? section.memory->value : machine.memory_mb / 10 * 9;
+  if (section.hardware) take_places(*section.hardware, hardware);
+  for (agent::GpuDescription& gpu : hardware.gpus) {
+    // Names of islands are the cluster's; two GPUs that differ are not one, whatever a file says.
+    if (!gpu.island.empty())
+      gpu.island =
+          kOwnNode + ("/" + gpu.island) + "/" + gpu.kind + "-" + std::to_string(gpu.vram_mb);
+  }
+  return hardware;
+}
+
+Hardware hardware_for(const config::ServerConfig& config) {
+  if (!config.nodes.empty()) return described_nodes(config.nodes);
+  return own_node(config.node, agent::read_machine(), gpus_for(config.gpus));
+}
+
+std::string listing(const Hardware& hardware, const config::ServerConfig& config) {
+  std::string text;
+  for (const config::NodeBlock& block : config.nodes)
+    text += (text.empty() ? "  nodes " : "        ") + block_line(block) + "\n";
+  if (!config.nodes.empty()) {
+    return text + "  GPUs  " + std::to_string(hardware.gpus.size()) +
+           ", all simulated, as configured\n";
+  }
+  text = "  node  " + cores(hardware.nodes.front().cpu_milli) + ", " +
+         gigabytes(hardware.nodes.front().memory_mb) + " of memory\n  GPUs  ";
+  for (const agent::GpuDescription& gpu : hardware.gpus) {
+    text += (&gpu == &hardware.gpus.front() ? "" : ", ") + gpu.name + " (" + gpu.kind + ", " +
+            gigabytes(gpu.vram_mb) + ")";
+  }
+  const bool asked_for = config.gpus.source == config::GpuSource::simulated;
+  return text + (!hardware.is_simulated() ? "\n"
+                 : asked_for              ? ", all simulated, as configured\n"
+                                          : ", all simulated: no nvidia-smi was found\n");
+}
+
+}  // namespace berth::main

@@ -134,13 +134,15 @@ class Tenant:
     cancelled: int
     expired: int
     gpu_time: float  # normalised GPU seconds charged
+    subtree_gpu_time: float  # to it and all tenants below it
     config: dict[str, Any]
 
     @classmethod
     def read(cls, message: pb.TenantStatus) -> "Tenant":
         return cls(message.name, message.paused, message.ready, message.waiting, message.running,
                    message.completed, message.failed, message.cancelled, message.expired,
-                   message.gpu_ms / 1000, _config(message.config))
+                   message.gpu_ms / 1000, message.subtree_gpu_ms / 1000,
+                   _config(message.config))
 
 
 @dataclass(frozen=True)

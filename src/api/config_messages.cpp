@@ -61,14 +61,17 @@ class Merger {
 
 }  // namespace
 
-v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier) {
+v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier,
+                                const service::Names& names) {
   v1::TenantConfig config;
+  config.set_parent(spec.parent ? names.tenants()[spec.parent.value].name : "");
   config.set_weight(whole(spec.weight));
   if (spec.max_queue_size) config.set_max_queue_size(*spec.max_queue_size);
   if (spec.token_bucket_size) config.set_token_bucket_size(*spec.token_bucket_size);
   config.set_token_refill_rate(spec.token_refill_rate);
   if (spec.daily_token_limit) config.set_daily_token_limit(*spec.daily_token_limit);
   config.set_guaranteed_gpus(whole(spec.guaranteed_gpus));
+  if (spec.borrow_gpus) config.set_borrow_gpus(whole(*spec.borrow_gpus));
   if (spec.max_gpus) config.set_max_gpus(whole(*spec.max_gpus));
   config.set_isolation(config::isolation_names()[static_cast<std::size_t>(spec.isolation)]);
   config.set_tier(tier);
@@ -99,8 +102,13 @@ v1::ModelConfig config_message(const core::ModelSpec& spec) {
 }
 
 void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
-           std::vector<FieldFlaw>& flaws) {
+           std::string& parent, std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
+  if (config.has_parent()) {
+    std::string flaw = config.parent().empty() ? "" : flaw_in_name(config.parent());
+    if (!flaw.empty()) merger.wrong("parent", std::move(flaw));
+    parent = config.parent();
+  }
   if (config.has_weight()) {
     merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
   }
@@ -123,6 +131,13 @@ void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t&
   }
   if (config.has_max_gpus()) {
     merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
+  }
+  if (config.has_borrow_gpus()) {
+    merger.milli("borrow_gpus", config.borrow_gpus(), 0, core::kGpusMax * 1000, spec.borrow_gpus);
+  }
+  const bool says_either = config.has_guaranteed_gpus() || config.has_max_gpus();
+  if (says_either && spec.max_gpus && *spec.max_gpus < spec.guaranteed_gpus) {
+    merger.wrong("max_gpus", "must be at least guaranteed_gpus");
   }
   if (config.has_isolation()) merger.isolation(config.isolation(), spec.isolation);
   if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {

@@ -13,13 +13,14 @@
 
 namespace berth::api {
 
-v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier);
+v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier,
+                                const service::Names& names);
 v1::QueueConfig config_message(const core::QueueSpec& spec, const service::Names& names);
 v1::ModelConfig config_message(const core::ModelSpec& spec);
 
 // Each notes what is wrong with the fields of `config`; what is in range is taken over.
 void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
-           std::vector<FieldFlaw>& flaws);
+           std::string& parent, std::vector<FieldFlaw>& flaws);
 void merge(const v1::QueueConfig& config, core::QueueSpec& spec, std::string& model,
            std::vector<FieldFlaw>& flaws);
 void merge(const v1::ModelConfig& config, core::ModelSpec& spec, std::vector<FieldFlaw>& flaws);

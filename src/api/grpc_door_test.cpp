@@ -466,6 +466,63 @@ TEST(GrpcDoor, TenantsQueuesAndModelsArePut) {
   EXPECT_EQ(testing::detail_of<google::rpc::BadRequest>(status)->field_violations_size(), 2);
 }
 
+TEST(GrpcDoor, TenantsMakeATree) {
+  Doors doors;
+  const auto put = [&](const std::string& name, const v1::TenantConfig& config) {
+    v1::PutTenantRequest request;
+    request.set_name(name);
+    *request.mutable_config() = config;
+    v1::PutTenantResponse response;
+    return doors.call(&Stub::PutTenant, request, response);
+  };
+  const auto below = [](const std::string& parent) {
+    v1::TenantConfig config;
+    config.set_parent(parent);
+    return config;
+  };
+  EXPECT_EQ(put("team", below("company")).error_code(), grpc::NOT_FOUND);
+  ASSERT_TRUE(put("company", {}).ok());
+  v1::TenantConfig team = below("company");
+  team.set_guaranteed_gpus(2);
+  team.set_borrow_gpus(1.5);
+  ASSERT_TRUE(put("team", team).ok());
+  ASSERT_TRUE(put("user", below("team")).ok());
+
+  const grpc::Status cycle = put("company", below("user"));
+  EXPECT_EQ(cycle.error_code(), grpc::INVALID_ARGUMENT);
+  const auto detail = testing::detail_of<google::rpc::BadRequest>(cycle);
+  ASSERT_EQ(detail->field_violations_size(), 1);
+  EXPECT_EQ(detail->field_violations(0).field(), "config.parent");
+  EXPECT_NE(detail->field_violations(0).description().find(
+                "\"company\" -> \"user\" -> \"team\" -> \"company\""),
+            std::string::npos);
+
+  v1::TenantConfig wrong;
+  wrong.set_max_gpus(1);  // it is guaranteed 2
+  EXPECT_EQ(put("team", wrong).error_code(), grpc::INVALID_ARGUMENT);
+
+  std::string above = "user";
+  for (int i = 4; i <= 8; ++i) {
+    const std::string name = "level" + std::to_string(i);
+    ASSERT_TRUE(put(name, below(above)).ok());
+    above = name;
+  }
+  EXPECT_EQ(put("level9", below(above)).error_code(), grpc::INVALID_ARGUMENT);
+  ASSERT_TRUE(put("other", {}).ok());
+  EXPECT_EQ(put("company", below("other")).error_code(), grpc::INVALID_ARGUMENT)
+      << "what stands below it would be too deep";
+
+  v1::GetTenantStatusRequest ask;
+  ask.set_user_id("team");
+  v1::GetTenantStatusResponse tenants;
+  ASSERT_TRUE(doors.call(&Stub::GetTenantStatus, ask, tenants).ok());
+  EXPECT_EQ(tenants.tenants(0).config().parent(), "company");
+  EXPECT_DOUBLE_EQ(tenants.tenants(0).config().borrow_gpus(), 1.5);
+  ASSERT_TRUE(put("team", below("")).ok());
+  ASSERT_TRUE(doors.call(&Stub::GetTenantStatus, ask, tenants).ok());
+  EXPECT_EQ(tenants.tenants(0).config().parent(), "") << "it stands at the top now";
+}
+
 TEST(GrpcDoor, MainsFunctionsAreCalled) {
   ApiOptions options;
   options.config = [] {

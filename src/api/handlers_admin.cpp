@@ -45,11 +45,14 @@ void Handlers::put_tenant(const Caller&, const v1::PutTenantRequest& request,
   context_.service.view().read([&](const service::Board& board) {
     const TenantId known = board.names().tenant(request.name());
     if (!known) return;
-    wanted.spec = board.names().tenants()[known.value].spec;
-    wanted.tier = board.names().tenants()[known.value].tier;
+    const service::TenantEntry& entry = board.names().tenants()[known.value];
+    wanted.spec = entry.spec;
+    wanted.tier = entry.tier;
+    const TenantId parent = entry.spec.parent;
+    if (parent) wanted.parent = board.names().tenants()[parent.value].name;
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted.spec, wanted.tier, flaws);
+  merge(request.config(), wanted.spec, wanted.tier, wanted.parent, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   control(std::move(wanted), failing(reply), creating(reply));
 }

@@ -127,7 +127,7 @@ void fill_tenant(v1::TenantStatus& status, std::size_t i, const Board& board) {
   const service::TenantEntry& entry = board.names().tenants()[i];
   const service::TenantLine& line = board.tenants()[i];
   status.set_name(entry.name);
-  *status.mutable_config() = config_message(entry.spec, entry.tier);
+  *status.mutable_config() = config_message(entry.spec, entry.tier, board.names());
   status.set_paused(entry.paused);
   status.set_ready(line.pending);
   status.set_waiting(line.waiting);
@@ -137,6 +137,17 @@ void fill_tenant(v1::TenantStatus& status, std::size_t i, const Board& board) {
   status.set_cancelled(line.ends.cancelled);
   status.set_expired(line.ends.expired);
   status.set_gpu_ms(line.charged_us / 1000);
+}
+
+// What each tenant was charged together with all below it.
+std::vector<std::int64_t> charged_below(const Board& board) {
+  const auto& entries = board.names().tenants();
+  std::vector<std::int64_t> charged(entries.size(), 0);
+  for (std::size_t i = 0; i < std::min(entries.size(), board.tenants().size()); ++i) {
+    for (TenantId at{static_cast<std::uint32_t>(i)}; at; at = entries[at.value].spec.parent)
+      charged[at.value] += board.tenants()[i].charged_us;
+  }
+  return charged;
 }
 
 // Calls fill(i) for each of `count` entries, or for the one named. A name that is not there is
@@ -212,8 +223,13 @@ void Handlers::get_tenant_status(const Caller& caller, const v1::GetTenantStatus
   }
   v1::GetTenantStatusResponse response;
   auto missing = context_.service.view().read([&](const Board& board) {
+    const std::vector<std::int64_t> charged_us = charged_below(board);
     return each_named("tenant", name, board.names().tenant(name), board.names().tenants(),
-                      [&](std::size_t i) { fill_tenant(*response.add_tenants(), i, board); });
+                      [&](std::size_t i) {
+                        v1::TenantStatus& status = *response.add_tenants();
+                        fill_tenant(status, i, board);
+                        status.set_subtree_gpu_ms(charged_us[i] / 1000);
+                      });
   });
   // Others' names are for those who see them anyway.
   if (missing) return reply(sees_all(caller) ? std::move(*missing) : no_such("tenant", name));

@@ -133,6 +133,9 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   if (outcome.kind == service::ControlOutcome::Kind::refused) {
     return problem_of(outcome.reason, board, now);
   }
+  if (outcome.kind == service::ControlOutcome::Kind::bad_tree) {
+    return bad_field("config.parent", outcome.flaw);
+  }
   std::vector<std::string> known;  // of tenants nobody is told
   if (outcome.noun == "queue") known = names_in(board.names().queues());
   if (outcome.noun == "model") known = names_in(board.names().models());

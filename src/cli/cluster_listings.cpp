@@ -127,6 +127,7 @@ Listing list_of(const v1::GetModelStatusResponse& answer) {
 
 Listing list_of(const v1::GetTenantStatusResponse& answer) {
   Listing listing({{"TENANT"},
+                   {"PARENT", false, true},
                    {"STATE"},
                    {"WEIGHT", true},
                    {"READY", true},
@@ -137,17 +138,21 @@ Listing list_of(const v1::GetTenantStatusResponse& answer) {
                    {"CANCELLED", true, true},
                    {"EXPIRED", true, true},
                    {"GUARANTEED", true, true},
+                   {"BORROWS", true, true},
                    {"MAX-GPUS", true, true},
-                   {"GPU-TIME", true}});
+                   {"GPU-TIME", true},
+                   {"WITH-BELOW", true, true}});
   for (const v1::TenantStatus& tenant : answer.tenants()) {
     const v1::TenantConfig& config = tenant.config();
-    listing.add({tenant.name(), running_or_not(tenant.paused(), false),
+    listing.add({tenant.name(), config.parent(), running_or_not(tenant.paused(), false),
                  limit_text(config.has_weight(), config.weight()), count_text(tenant.ready()),
                  count_text(tenant.waiting()), count_text(tenant.running()),
                  count_text(tenant.completed()), count_text(tenant.failed()),
                  count_text(tenant.cancelled()), count_text(tenant.expired()),
                  limit_text(config.has_guaranteed_gpus(), config.guaranteed_gpus()),
-                 limit_text(config.has_max_gpus(), config.max_gpus()), time_text(tenant.gpu_ms())});
+                 limit_text(config.has_borrow_gpus(), config.borrow_gpus()),
+                 limit_text(config.has_max_gpus(), config.max_gpus()), time_text(tenant.gpu_ms()),
+                 time_text(tenant.subtree_gpu_ms())});
   }
   return listing;
 }

@@ -18,11 +18,13 @@ using google::protobuf::FieldDescriptor;
 
 constexpr std::array kTenantFlags = {
     Flag{"--weight", "NUMBER", "its share against the others'"},
+    Flag{"--parent", "TENANT", "that it stands below; \"\": none"},
     Flag{"--max-queue-size", "N", "live tasks it may have"},
     Flag{"--token-bucket-size", "N", "tokens it may save up"},
     Flag{"--token-refill-rate", "N", "tokens it gets each second"},
     Flag{"--daily-token-limit", "N", "tokens it may spend each day"},
     Flag{"--guaranteed-gpus", "NUMBER", "GPUs it always gets"},
+    Flag{"--borrow-gpus", "NUMBER", "GPUs it may use beyond these"},
     Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
     Flag{"--isolation", "none|batch|slice|gpu", "what it never shares with other tenants"},
     Flag{"--tier", "0|1|2|3", "the best its tasks may have, and their default"},
@@ -46,8 +48,9 @@ constexpr std::array kModelFlags = {
 };
 constexpr std::array kName = {Positional{"NAME", "made if it is not there"}};
 
-constexpr std::array<std::string_view, 1> kTenantExamples = {
-    "berth put tenant research --weight 2 --max-gpus 8"};
+constexpr std::array<std::string_view, 2> kTenantExamples = {
+    "berth put tenant research --weight 2 --max-gpus 8",
+    "berth put tenant vision --parent research --guaranteed-gpus 2 --borrow-gpus 2"};
 constexpr std::array<std::string_view, 1> kQueueExamples = {
     "berth put queue llm --model llama --max-batch-size 16 --max-batch-wait 50ms"};
 constexpr std::array<std::string_view, 1> kModelExamples = {

@@ -62,6 +62,11 @@ std::string_view model_of(const Queue& queue, const ServerConfig& config) {
   return config.models.names[queue.spec.model.value];
 }
 
+std::string_view parent_of(const Tenant& tenant, const ServerConfig& config) {
+  if (!tenant.spec.parent) return {};
+  return config.tenants.names[tenant.spec.parent.value];
+}
+
 std::string shown(const std::string& value) { return value.empty() ? "not set" : value; }
 
 // The keys whose values differ, with both values. A block that comes or goes does so as a whole.
@@ -110,7 +115,11 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
   ConfigChanges result;
   if (old.policy != now.policy) result.policy = now.policy;
   if (old.tenant_defaults != now.tenant_defaults) result.tenant_defaults = now.tenant_defaults;
-  result.tenants = changes_of(old.tenants, now.tenants, std::equal_to<Tenant>());
+  result.tenants = changes_of(old.tenants, now.tenants, [&](Tenant a, Tenant b) {
+    if (parent_of(a, old) != parent_of(b, now)) return false;
+    a.spec.parent = b.spec.parent;
+    return a == b;
+  });
   result.models = changes_of(old.models, now.models, std::equal_to<core::ModelSpec>());
   result.queues = changes_of(old.queues, now.queues, [&](Queue a, Queue b) {
     if (model_of(a, old) != model_of(b, now)) return false;

@@ -87,6 +87,18 @@ TEST(Changes, TenantsComeChangeAndGo) {
                                     "tenant \"c\" is added", "tenant \"a\" is removed"}));
 }
 
+TEST(Changes, TenantsAreTheSameWhereverTheirParentStands) {
+  const std::string child = "[[tenants]]\nname = \"c\"\nparent = \"p\"\n";
+  const std::string parent = "[[tenants]]\nname = \"p\"\n";
+  const std::string other = "[[tenants]]\nname = \"o\"\n";
+  EXPECT_TRUE(between(child + parent, parent + child).empty());
+  const ConfigChanges found = between(
+      parent + other + child, "[[tenants]]\nname = \"c\"\nparent = \"o\"\n" + parent + other);
+  ASSERT_EQ(found.tenants.size(), 1U);
+  EXPECT_EQ(found.tenants[0].name, "c");
+  EXPECT_EQ(found.sentences, Texts{"tenants.c.parent: \"p\" becomes \"o\""});
+}
+
 TEST(Changes, QueuesAreTheSameWhenTheirModelIsWhereverItStands) {
   const ConfigChanges moved = between(kModels, R"(
 [[models]]

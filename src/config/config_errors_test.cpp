@@ -103,6 +103,28 @@ TEST(ConfigErrors, ReferencesToModels) {
                   "\"llama3\"?"});
 }
 
+TEST(ConfigErrors, TenantsThatMakeNoTree) {
+  const auto tenant = [](const std::string& name, const std::string& parent) {
+    return "[[tenants]]\nname = \"" + name + "\"\nparent = \"" + parent + "\"\n";
+  };
+  EXPECT_EQ(errors_in(tenant("vision", "reserch") + "[[tenants]]\nname = \"research\"\n"),
+            Texts{"b.toml:3:10: tenants.parent: no tenant is named \"reserch\"; did you mean "
+                  "\"research\"?"});
+  EXPECT_EQ(errors_in(tenant("a", "b") + tenant("b", "c") + tenant("c", "a")),
+            Texts{"b.toml:3:10: tenants.parent: \"a\" -> \"b\" -> \"c\" -> \"a\": a tenant cannot "
+                  "stand below itself"});
+  EXPECT_EQ(errors_in(tenant("own", "own")),
+            Texts{"b.toml:3:10: tenants.parent: \"own\" -> \"own\": a tenant cannot stand below "
+                  "itself"});
+  std::string chain = "[[tenants]]\nname = \"t1\"\n";
+  for (int i = 2; i <= 8; ++i)
+    chain += tenant("t" + std::to_string(i), "t" + std::to_string(i - 1));
+  EXPECT_EQ(errors_in(chain), Texts{});
+  EXPECT_EQ(errors_in(chain + tenant("t9", "t8")),
+            Texts{"b.toml:26:10: tenants.parent: \"t9\" -> \"t8\" -> \"t7\" -> \"t6\" -> \"t5\" -> "
+                  "\"t4\" -> \"t3\" -> \"t2\" -> \"t1\": 9 levels, expected at most 8"});
+}
+
 TEST(ConfigErrors, KeysThatDoNotGoTogether) {
   EXPECT_EQ(errors_in("[limits]\nmax_payload = \"8MiB\"\n"),
             Texts{"b.toml:2:15: limits.max_payload: 8MiB would not fit into a message of "

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "core/model/ranges.h"
+#include "core/model/tenant_tree.h"
 
 namespace berth::config {
 namespace {
@@ -76,6 +78,7 @@ void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
   table.number("token_refill_rate", tenant.token_refill_rate, integers(0, core::kTokensMax));
   table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
   table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
+  table.number("borrow_gpus", tenant.borrow_gpus, kGpuAmount);
   table.number("max_gpus", tenant.max_gpus, kGpuAmount);
   table.choice("isolation", isolation_names(), tenant.isolation);
   // Two defaults that do not go together are reported where they stand.
@@ -83,6 +86,32 @@ void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
   if (says_either && tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
     table.error("max_gpus", table.path_of("max_gpus") + ": expected at least guaranteed_gpus");
   }
+}
+
+std::vector<TenantId> read_parents(std::vector<TableReader>& tables,
+                                   std::span<const std::string> names) {
+  std::vector<TenantId> parents(names.size());
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    std::size_t parent = 0;
+    if (!tables[i].reference("parent", "tenant", names, parent)) continue;
+    parents[i].value = static_cast<std::uint32_t>(parent);
+  }
+  const core::TreeFinding finding = core::judge_tree(parents);
+  if (finding.flaw == core::TreeFlaw::none) return parents;
+  const auto name_of = [&](TenantId tenant) { return quoted(names[tenant.value]); };
+  tables[finding.path.front().value].error(
+      "parent", "tenants.parent: " + core::sentence_of(finding, name_of));
+  return std::vector<TenantId>(names.size());
+}
+
+std::vector<std::size_t> parents_first(std::span<const TenantId> parents) {
+  const auto depth = [&](std::size_t tenant) {
+    return core::judge_tenant(parents, TenantId{static_cast<std::uint32_t>(tenant)}).path.size();
+  };
+  std::vector<std::size_t> order(parents.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, depth);
+  return order;
 }
 
 void check_batch_time(TableReader& table, std::string_view key, Duration base, Duration per_task,

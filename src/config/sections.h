@@ -45,6 +45,27 @@ void read_policy(TableReader& table, core::PolicySpec& policy);
 void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant);
 // The same without the name.
 void read_tenant_limits(TableReader& table, core::TenantSpec& tenant);
+// The parents that the tenants name; `tables` and `names` are those of all tenants, in one order.
+// Of a tree with a flaw nothing is believed.
+std::vector<TenantId> read_parents(std::vector<TableReader>& tables,
+                                   std::span<const std::string> names);
+// The positions of all tenants, those above before those below.
+std::vector<std::size_t> parents_first(std::span<const TenantId> parents);
+// Gives the tenants their parents, and puts parents before their children: in that order they can
+// be made one after the other. `spec_of` finds the core's spec in the catalog's.
+template <class Spec, class SpecOf>
+void put_in_tree(Catalog<Spec>& tenants, std::span<const TenantId> parents, SpecOf spec_of) {
+  const std::vector<std::size_t> order = parents_first(parents);
+  std::vector<TenantId> moved_to(order.size());
+  Catalog<Spec> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    moved_to[order[i]] = TenantId{static_cast<std::uint32_t>(i)};
+    const TenantId parent = parents[order[i]];
+    sorted.add(tenants.names[order[i]], tenants.specs[order[i]]);
+    if (parent) spec_of(sorted.specs.back()).parent = moved_to[parent.value];
+  }
+  tenants = std::move(sorted);
+}
 void read_model(TableReader& table, std::string& name, core::ModelSpec& model);
 // `models` are the names that a queue's model may have; the position is its id.
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,

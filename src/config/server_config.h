@@ -79,7 +79,7 @@ struct TaskSection {
 };
 
 struct Tenant {
-  core::TenantSpec spec;
+  core::TenantSpec spec;  // its parent is a position in ServerConfig::tenants
   std::uint8_t tier = 0;  // the best its tasks may have, and their default
 
   bool operator==(const Tenant&) const = default;

@@ -96,7 +96,6 @@ void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
 void read_tenant(TableReader& table, std::string& name, Tenant& tenant) {
   read_tenant(table, name, tenant.spec);
   read_tier(table, tenant);
-  table.finish();
 }
 
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,

@@ -37,13 +37,12 @@ void put_tenant(State& state, const PutTenant& put) {
     tenant.token_nano = token_level_nano(tenant, state.now);
   }
   const bool had_bucket = tenant.spec.token_bucket_size.has_value();
-  tenant.spec = put.spec;
+  put_spec(state, put.tenant, put.spec);
   tenant.token_at = state.now;
   if (put.spec.token_bucket_size) {
     const std::int64_t full = *put.spec.token_bucket_size * 1'000'000'000;
     tenant.token_nano = had_bucket ? std::min(tenant.token_nano, full) : full;
   }
-  refresh_tenant(state, put.tenant);
   if (put.spec.guaranteed_gpus.value > 0) state.placed.ranks_differ = true;
 }
 
@@ -272,7 +271,7 @@ void apply_event(State& state, const Event& event) {
                  [&](const PauseTenant& e) {
                    if (!state.has(e.tenant)) return;
                    state.tenant(e.tenant).paused = e.paused;
-                   refresh_tenant(state, e.tenant);
+                   refresh_subtree(state, e.tenant);
                  },
                  [&](const Flush& e) { flush(state, e.queue); },
                  [&](const DrainGpu& e) { set_draining(state, e.gpu, e.draining); },

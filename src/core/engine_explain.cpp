@@ -117,22 +117,25 @@ void name_holder(const State& state, const TaskRow& row, Reason& reason, Explana
   }
 }
 
+// Why a tenant, the task's own or one above it, does not let this much start.
+Reason about_tenant(const State& state, TenantId id, std::int64_t use) {
+  const Tenant& tenant = state.tenant(id);
+  if (tenant.paused) return about(ReasonCode::tenant_paused, id.value);
+  return about(ReasonCode::tenant_at_max, id.value, tenant.subtree_use.value + use,
+               limit_of(tenant.spec)->value);
+}
+
 void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
   const TaskRow& row = state.tasks.row(slot);
   const Queue& queue = state.queue(row.queue);
-  const Tenant& tenant = state.tenant(row.tenant);
   count_ahead(state, slot, out);
   TaskNo first;
   if (starts_next(state, row.no, first)) return;
 
   const std::int64_t use = row.share * row.gpus;
   if (queue.paused) out.binding.push_back(about(ReasonCode::queue_paused, row.queue.value));
-  if (tenant.paused) {
-    out.binding.push_back(about(ReasonCode::tenant_paused, row.tenant.value));
-  } else if (!tenant_allows(state, row.tenant, Milli{use})) {
-    out.binding.push_back(about(ReasonCode::tenant_at_max, row.tenant.value,
-                                tenant.in_use.value + use, tenant.spec.max_gpus->value));
-  }
+  const TenantId binding = binding_tenant(state, row.tenant, Milli{use});
+  if (binding) out.binding.push_back(about_tenant(state, binding, use));
   if (queue.spec.max_gpus && queue.in_use.value + use > queue.spec.max_gpus->value) {
     out.binding.push_back(about(ReasonCode::queue_at_max, row.queue.value, queue.in_use.value + use,
                                 queue.spec.max_gpus->value));
@@ -172,7 +175,8 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
     if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;
     out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
   }
-  if (queue.paused || tenant.paused) out.expected_start.reset();  // nobody knows for how long
+  const bool is_paused = queue.paused || (binding && state.tenant(binding).paused);
+  if (is_paused) out.expected_start.reset();  // nobody knows for how long
 }
 
 }  // namespace

@@ -194,18 +194,21 @@ TEST(CodecGolden, Submit) {
 
 TEST(CodecGolden, PutTenantWithAndWithoutLimits) {
   core::TenantSpec spec;
-  EXPECT_EQ(to_hex(encoded(core::Event{Time{0}, core::PutTenant{TenantId{1}, spec}})),
-            packed("02 0000000000000000 01000000 "  // tag, now, tenant
-                   "e803000000000000 00 00 "        // weight, max_queue_size, token_bucket_size
-                   "6400000000000000 00 "           // token_refill_rate, daily_token_limit
-                   "0000000000000000 00 00"));      // guaranteed_gpus, max_gpus, isolation
+  EXPECT_EQ(
+      to_hex(encoded(core::Event{Time{0}, core::PutTenant{TenantId{1}, spec}})),
+      packed("02 0000000000000000 01000000 ffffffff "  // tag, now, tenant, parent: none
+             "e803000000000000 00 00 "                 // weight, max_queue_size, token_bucket_size
+             "6400000000000000 00 "                    // token_refill_rate, daily_token_limit
+             "0000000000000000 00 00 00"));  // guaranteed_gpus, borrow_gpus, max_gpus, isolation
   spec.max_queue_size = 3;
   spec.max_gpus = Milli{4};
   spec.isolation = core::Isolation::batch;
+  spec.parent = TenantId{7};
+  spec.borrow_gpus = Milli{5};
   EXPECT_EQ(to_hex(encoded(core::Event{Time{0}, core::PutTenant{TenantId{1}, spec}})),
-            packed("02 0000000000000000 01000000 e803000000000000 0103000000 "
+            packed("02 0000000000000000 01000000 07000000 e803000000000000 0103000000 "
                    "00 6400000000000000 00 0000000000000000 "
-                   "010400000000000000 01"));
+                   "010500000000000000 010400000000000000 01"));
 }
 
 TEST(CodecGolden, BatchStarted) {

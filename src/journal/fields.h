@@ -139,8 +139,8 @@ BERTH_FIELDS(Milli, value);
 
 // ---- Specs --------------------------------------------------------------------------------------
 
-BERTH_FIELDS(core::TenantSpec, weight, max_queue_size, token_bucket_size, token_refill_rate,
-             daily_token_limit, guaranteed_gpus, max_gpus, isolation);
+BERTH_FIELDS(core::TenantSpec, parent, weight, max_queue_size, token_bucket_size, token_refill_rate,
+             daily_token_limit, guaranteed_gpus, borrow_gpus, max_gpus, isolation);
 BERTH_FIELDS(core::QueueSpec, model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late,
              max_gpus, min_gpus, batch_base, batch_per_task);
 BERTH_FIELDS(core::ModelSpec, weights, vram_per_task, load_time, keep_alive);

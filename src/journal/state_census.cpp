@@ -11,11 +11,11 @@ namespace {
 // Each returns something of what it names; the naming is the point.
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
-  const auto& [v_us, credit_us, charged_us, in_use, queued, live, pending, competing, first_led,
-               paused, spec, token_nano, token_at, tokens_today, flows,
-               heads_by_use, usage] = tenant;
-  // Derived: in_use, queued, live, pending, competing, first_led, flows,
-  // heads_by_use.
+  const auto& [v_us, credit_us, charged_us, in_use, subtree_use, queued, live, pending, competing,
+               first_led, paused, in_tree, works, members, spec, token_nano,
+               token_at, tokens_today, flows, children, heads_by_use, usage] = tenant;
+  // Derived: in_use, subtree_use, queued, live, pending, competing, first_led,
+  // in_tree, works, members, flows, children, heads_by_use.
   const auto& [bucket_us, sum_us, epoch] = usage;
   // Derived: sum_us.
   return paused && bucket_us.size() == core::kUsageBuckets;
@@ -68,7 +68,7 @@ namespace {
   const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, instance, tasks, live,
                running, preempted, started, expected, charged, rate, load_us, parts] = lease;
   // Derived: live.
-  const auto& [task, slot, tenant, is_live, part, charged_us, use] = lease_task;
+  const auto& [task, slot, tenant, is_live, part, charged_us, use, v_rate] = lease_task;
   // Derived: slot.
   return running && is_live;
 }

@@ -252,8 +252,9 @@ struct LeaseTaskRecord {
   std::int64_t part = 1;
   std::int64_t charged_us = 0;
   Milli use;
+  std::int64_t v_rate = 0;
 };
-BERTH_FIELDS(LeaseTaskRecord, task, tenant, live, part, charged_us, use);
+BERTH_FIELDS(LeaseTaskRecord, task, tenant, live, part, charged_us, use, v_rate);
 
 struct LeaseRecord {
   LeaseId id;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/model/tenant_tree.h"
 #include "core/packing/packing_table.h"
 #include "core/policy/orders.h"
 #include "journal/state_restorer.h"
@@ -111,7 +112,14 @@ bool Restorer::check_engine() {
 
 // ---- Tenants ------------------------------------------------------------------------------------
 
-bool Restorer::read_tenants() { return read_list<TenantRecord>(StateSection::tenants, "tenants"); }
+bool Restorer::read_tenants() {
+  if (!read_list<TenantRecord>(StateSection::tenants, "tenants")) return false;
+  std::vector<TenantId> parents;
+  for (const core::Tenant& tenant : state_->tenants)
+    parents.push_back(tenant.spec.parent);
+  require(core::judge_tree(parents).flaw == core::TreeFlaw::none, "tenants that make a tree");
+  return end();
+}
 
 void Restorer::take(TenantRecord& record) {
   require_sane(record.spec);

@@ -339,6 +339,7 @@ void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
   require(record.part >= 0 && record.part <= lease.parts && record.use.value >= 0 &&
               record.use.value <= kVramMax,
           "a part in range");
+  require(record.v_rate >= 0, "a rate in range");
   if (!in_.ok()) return;
   core::LeaseTask task;
   task.task = record.task;
@@ -347,6 +348,7 @@ void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
   task.part = record.part;
   task.charged_us = record.charged_us;
   task.use = record.use;
+  task.v_rate = record.v_rate;
   if (record.live) {
     const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
     task.slot = state.tasks.slot_of(record.task);

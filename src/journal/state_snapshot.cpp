@@ -300,7 +300,8 @@ LeaseRecord lease_record(const core::Lease& lease) {
                             .live = task.live,
                             .part = task.part,
                             .charged_us = task.charged_us,
-                            .use = task.use});
+                            .use = task.use,
+                            .v_rate = task.v_rate});
   }
   return record;
 }

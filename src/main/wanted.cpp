@@ -12,6 +12,12 @@ service::DefineQueue definition(const std::string& name, const config::Queue& qu
   return {name, model ? in.models.names[model.value] : "", queue.spec};
 }
 
+service::DefineTenant definition(const std::string& name, const config::Tenant& tenant,
+                                 const config::ServerConfig& in) {
+  const TenantId parent = tenant.spec.parent;
+  return {name, tenant.spec, tenant.tier, parent ? in.tenants.names[parent.value] : ""};
+}
+
 }  // namespace
 
 std::vector<service::Control> controls_for(const config::ServerConfig& config) {
@@ -21,10 +27,8 @@ std::vector<service::Control> controls_for(const config::ServerConfig& config) {
     controls.emplace_back(service::DefineModel{config.models.names[i], config.models.specs[i]});
   for (std::size_t i = 0; i < config.queues.size(); ++i)
     controls.emplace_back(definition(config.queues.names[i], config.queues.specs[i], config));
-  for (std::size_t i = 0; i < config.tenants.size(); ++i) {
-    const config::Tenant& tenant = config.tenants.specs[i];
-    controls.emplace_back(service::DefineTenant{config.tenants.names[i], tenant.spec, tenant.tier});
-  }
+  for (std::size_t i = 0; i < config.tenants.size(); ++i)
+    controls.emplace_back(definition(config.tenants.names[i], config.tenants.specs[i], config));
   return controls;
 }
 
@@ -56,9 +60,9 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
   for (const auto& tenant : changes.tenants) {
     if (tenant.kind == ChangeKind::removed) {
       const config::Tenant& defaults = next.tenant_defaults.tenant;
-      controls.emplace_back(service::DefineTenant{tenant.name, defaults.spec, defaults.tier});
+      controls.emplace_back(definition(tenant.name, defaults, next));
     } else {
-      controls.emplace_back(service::DefineTenant{tenant.name, tenant.spec.spec, tenant.spec.tier});
+      controls.emplace_back(definition(tenant.name, tenant.spec, next));
     }
   }
   return controls;

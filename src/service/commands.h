@@ -94,8 +94,9 @@ struct SetGpuDraining {
 };
 struct DefineTenant {
   std::string name;
-  core::TenantSpec spec;
+  core::TenantSpec spec;  // its parent is not read:
   std::uint8_t tier = 0;
+  std::string parent;  // "": none
 };
 struct DefineQueue {
   std::string name;
@@ -126,11 +127,12 @@ using Control =
                  DefineModel, DefineTenantDefaults, DefinePolicy, ExplainTask>;
 
 struct ControlOutcome {
-  enum class Kind : std::uint8_t { done, unknown_name, refused };
+  enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree };
   Kind kind = Kind::done;
   core::Reason reason;      // of a refusal by the core
   std::string noun;         // unknown_name: "queue"
   std::string name;         // and "lmm"
+  std::string flaw;         // bad_tree: why the tenant cannot stand below its parent
   std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
   bool created = false;     // Define…: it is new
   std::optional<core::Explanation> explanation;

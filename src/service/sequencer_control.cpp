@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "core/model/tenant_tree.h"
 #include "core/state/state.h"
 #include "service/sequencer.h"
 
@@ -21,6 +22,23 @@ ControlOutcome answered(const core::Reason& refusal) {
   if (refusal) outcome.kind = ControlOutcome::Kind::refused;
   outcome.reason = refusal;
   return outcome;
+}
+
+// What is wrong with the tenants if this one, perhaps a new one, stood below that parent.
+std::string flaw_below(const Names& names, TenantId id, const std::string& name, TenantId parent) {
+  std::vector<TenantId> parents;
+  for (const TenantEntry& entry : names.tenants())
+    parents.push_back(entry.spec.parent);
+  const bool is_new = id.value == parents.size();
+  if (is_new) parents.emplace_back();
+  if (parents[id.value] == parent) return {};
+  parents[id.value] = parent;
+  // Nothing stands below a new one, so that only the way up can be wrong.
+  const core::TreeFinding finding =
+      is_new ? core::judge_tenant(parents, id) : core::judge_tree(parents);
+  return core::sentence_of(finding, [&](TenantId at) {
+    return "\"" + (at == id ? name : names.tenants()[at.value].name) + "\"";
+  });
 }
 
 }  // namespace
@@ -111,14 +129,22 @@ ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
 }
 
 ControlOutcome Sequencer::define(const DefineTenant& tenant, Time now) {
+  core::TenantSpec spec = tenant.spec;
+  spec.parent = tenant.parent.empty() ? TenantId::none() : names_.tenant(tenant.parent);
+  if (!tenant.parent.empty() && !spec.parent) return unknown("tenant", tenant.parent);
   ControlOutcome outcome;
   TenantId id = names_.tenant(tenant.name);
   outcome.created = !id;
   if (!id) id.value = static_cast<std::uint32_t>(names_.tenants().size());
+  outcome.flaw = flaw_below(names_, id, tenant.name, spec.parent);
+  if (!outcome.flaw.empty()) {
+    outcome.kind = ControlOutcome::Kind::bad_tree;
+    return outcome;
+  }
   const bool same_tier = !outcome.created && names_.tenants()[id.value].tier == tenant.tier;
-  if (same_tier && names_.tenants()[id.value].spec == tenant.spec) return outcome;
+  if (same_tier && names_.tenants()[id.value].spec == spec) return outcome;
   if (!same_tier) note(TenantNamed{id, tenant.name, tenant.tier});
-  step(core::PutTenant{id, tenant.spec}, now);
+  step(core::PutTenant{id, spec}, now);
   return outcome;
 }
 

@@ -143,6 +143,8 @@ void EventLog::on_event(const core::Event& event) {
                  [&](const core::PutTenant& e) {
                    json_.member("tenant", scenario_.tenants.names[e.tenant.value])
                        .member("weight_milli", e.spec.weight.value);
+                   if (!e.spec.parent) return;
+                   json_.member("parent", scenario_.tenants.names[e.spec.parent.value]);
                  },
                  [&](const core::PutQueue& e) {
                    write_queue(e.queue);

@@ -49,14 +49,19 @@ class ScenarioReader {
  private:
   void read_tenants(TableReader& root) {
     NameBook names("tenant");
-    for (TableReader& table : root.blocks("tenants")) {
+    std::vector<TableReader> tables = root.blocks("tenants");
+    for (TableReader& table : tables) {
       std::string name;
       core::TenantSpec spec;
       config::read_tenant(table, name, spec);
-      table.finish();
       names.claim(name, table.origin_of("name"), "tenants.name", diagnostics_);
       scenario_.tenants.add(std::move(name), spec);
     }
+    const std::vector<TenantId> parents = config::read_parents(tables, scenario_.tenants.names);
+    for (TableReader& table : tables)
+      table.finish();
+    config::put_in_tree(scenario_.tenants, parents,
+                        [](core::TenantSpec& spec) -> core::TenantSpec& { return spec; });
     if (!root.has("tenants")) scenario_.tenants.add("default", {});
   }
 

@@ -71,6 +71,7 @@ token_bucket_size = 20
 token_refill_rate = 30
 daily_token_limit = 40
 guaranteed_gpus = 0.5
+borrow_gpus = 1
 max_gpus = 2
 isolation = "batch"
 [[models]]
@@ -105,6 +106,7 @@ long_share = 0.5
   tenant.token_refill_rate = 30;
   tenant.daily_token_limit = 40;
   tenant.guaranteed_gpus = Milli{500};
+  tenant.borrow_gpus = Milli{1000};
   tenant.max_gpus = Milli{2000};
   tenant.isolation = core::Isolation::batch;
   EXPECT_EQ(scenario.tenants.specs[0], tenant);
@@ -119,6 +121,26 @@ long_share = 0.5
   EXPECT_EQ(scenario.policy.backfill_visits, 99U);
   EXPECT_EQ(scenario.policy.long_work, minutes(120));
   EXPECT_EQ(scenario.policy.long_share, Milli{500});
+}
+
+TEST(ScenarioReader, ParentsComeBeforeTheirChildren) {
+  const Scenario scenario = read(std::string(kLeast) + R"(
+[[tenants]]
+name = "user"
+parent = "team"
+[[tenants]]
+name = "team"
+parent = "company"
+[[tenants]]
+name = "company"
+[[tenants]]
+name = "guest"
+)");
+  EXPECT_EQ(scenario.tenants.names, (std::vector<std::string>{"company", "guest", "team", "user"}));
+  EXPECT_FALSE(scenario.tenants.specs[0].parent);
+  EXPECT_FALSE(scenario.tenants.specs[1].parent);
+  EXPECT_EQ(scenario.tenants.specs[2].parent, TenantId{0});
+  EXPECT_EQ(scenario.tenants.specs[3].parent, TenantId{2});
 }
 
 TEST(ScenarioReader, EveryFieldOfATaskArrives) {

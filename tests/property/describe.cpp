@@ -57,6 +57,8 @@ struct Teller {
   void operator()(const core::PutTenant& e) const {
     out << "PutTenant " << e.tenant << " weight=" << e.spec.weight.value
         << " guaranteed=" << e.spec.guaranteed_gpus.value;
+    if (e.spec.parent) out << " parent=" << e.spec.parent;
+    if (e.spec.borrow_gpus) out << " borrow_gpus=" << e.spec.borrow_gpus->value;
     if (e.spec.max_gpus) out << " max_gpus=" << e.spec.max_gpus->value;
     if (e.spec.max_queue_size) out << " max_queue=" << *e.spec.max_queue_size;
     if (e.spec.isolation != core::Isolation::none) {

@@ -380,8 +380,10 @@ void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask
   require(known.spec.not_before <= now_, who + " started too early");
   require(known.started_once || known.submitted + known.spec.tolerated_wait >= now_,
           who + " started past its tolerated wait");
-  require(!tenant_paused_.contains(known.spec.tenant) || !tenant_paused_.at(known.spec.tenant),
-          who + " started while its tenant was paused");
+  for (const TenantId tenant : with_those_above(known.spec.tenant)) {
+    require(!tenant_paused_.contains(tenant) || !tenant_paused_.at(tenant),
+            who + " started while " + text("tenant", tenant) + " was paused");
+  }
   for (const core::Dependency& on : known.spec.depends_on) {
     if (on.kind == core::Dependency::Kind::signal) {
       require(signals_.contains(SignalId{on.id}), who + " started before its signal");
@@ -452,27 +454,42 @@ void Oracle::check_nodes(const core::BatchStarted& batch, const Lease& lease) co
   }
 }
 
-// Maximal GPUs of the queue and of every tenant, with this batch counted in.
+std::vector<TenantId> Oracle::with_those_above(TenantId tenant) const {
+  std::vector<TenantId> chain;
+  for (; tenant; tenant = tenants_.at(tenant).parent)
+    chain.push_back(tenant);
+  return chain;
+}
+
+// Limits of the queue and of every tenant and all above it, with this batch counted in.
 void Oracle::check_limits(const core::BatchStarted& batch, const Lease& lease) const {
   std::int64_t in_queue = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
   std::map<TenantId, std::int64_t> by_tenant;
-  for (const auto& [tenant, use] : lease.use)
-    by_tenant[tenant] += use;
+  const auto count = [&](const Lease& running) {
+    for (const auto& [tenant, use] : running.use) {
+      for (const TenantId above : with_those_above(tenant))
+        by_tenant[above] += use;
+    }
+  };
+  count(lease);
   for (const auto& [id, other] : leases_) {
+    count(other);
     if (other.queue == batch.queue) {
       in_queue += other.share.value * static_cast<std::int64_t>(other.gpus.size());
-    }
-    for (const auto& [tenant, use] : other.use) {
-      if (by_tenant.contains(tenant)) by_tenant.at(tenant) += use;
     }
   }
   const auto& queue_max = queues_.at(batch.queue).max_gpus;
   require(!queue_max || in_queue <= queue_max->value,
           text("queue", batch.queue) + " uses more GPUs than it may");
-  for (const auto& [tenant, use] : by_tenant) {
-    const auto& most = tenants_.at(tenant).max_gpus;
-    require(!most || use <= most->value,
-            text("tenant", tenant) + " uses more GPUs than it may: " + std::to_string(use));
+  for (const auto& [of, own] : lease.use) {
+    for (const TenantId tenant : with_those_above(of)) {
+      const core::TenantSpec& spec = tenants_.at(tenant);
+      const std::int64_t use = by_tenant.at(tenant);
+      const std::string who = text("tenant", tenant) + " uses " + std::to_string(use);
+      require(!spec.max_gpus || use <= spec.max_gpus->value, who + ", more than its maximum");
+      require(!spec.borrow_gpus || use <= spec.guaranteed_gpus.value + spec.borrow_gpus->value,
+              who + ", more than it may borrow");
+    }
   }
 }
 

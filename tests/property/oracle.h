@@ -86,6 +86,7 @@ class Oracle {
   void check_domain(const core::BatchStarted& batch, const core::TaskSpec& spec) const;
   // GPUs of the lease by node; of one without a GPU, its node counts once.
   std::map<NodeId, std::int64_t> parts_of(const Lease& lease) const;
+  std::vector<TenantId> with_those_above(TenantId tenant) const;
   Node& node_for(NodeId id);
   void lose(GpuId gpu);
   Mib leased(GpuId gpu) const;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -110,37 +111,42 @@ class Watch {
     require(victim.tier >= winner.tier, "work of a higher tier was stopped");
     if (victim.tier == winner.tier) {
       ++reclaims;
-      require(use_of(winner.tenant) <= guaranteed(winner.tenant),
+      require(is_within_guarantee(winner.tenant),
               "work of its own tier was stopped for a tenant over its guarantee");
-      // A batch goes as a whole; its tasks are counted one after the other.
-      const std::int64_t before = use_of(victim.tenant) + stopping(lease->second, victim.tenant);
-      require(before > guaranteed(victim.tenant),
+      // A batch goes as a whole: what was stopped of it counts once more.
+      const bool was_stopped = std::exchange(lease->second.stopped, false);
+      require(!is_within_guarantee(victim.tenant),
               "a tenant was brought below its guarantee by another of its tier");
+      lease->second.stopped = was_stopped;
     }
     lease->second.stopped = true;
   }
 
-  std::int64_t guaranteed(TenantId tenant) const {
-    const auto known = tenants_.find(tenant);
-    return known == tenants_.end() ? 0 : known->second.guaranteed_gpus.value;
+  // Whether the tenant, or one above it, uses no more than it is guaranteed.
+  bool is_within_guarantee(TenantId tenant) const {
+    for (; tenant; tenant = tenants_.at(tenant).parent) {
+      const std::int64_t guaranteed = tenants_.at(tenant).guaranteed_gpus.value;
+      if (guaranteed > 0 && use_of(tenant) <= guaranteed) return true;
+    }
+    return false;
   }
-  // What it uses with its claims, and without what is being stopped.
+  bool is_below(TenantId tenant, TenantId above) const {
+    while (tenant && tenant != above)
+      tenant = tenants_.at(tenant).parent;
+    return static_cast<bool>(tenant);
+  }
+
+  // What it and all below it use with their claims, and without what is being stopped.
   std::int64_t use_of(TenantId tenant) const {
     std::int64_t use = 0;
     for (const auto& [id, lease] : leases_) {
       for (const auto& [owner, part] : lease.use)
-        use += owner == tenant && !lease.stopped ? part : 0;
+        use += !lease.stopped && is_below(owner, tenant) ? part : 0;
     }
     for (const auto& [task, gpus] : claims_) {
       const core::TaskSpec& spec = specs_.at(task);
-      if (spec.tenant == tenant) use += spec.share.value * spec.gpus;
+      if (is_below(spec.tenant, tenant)) use += spec.share.value * spec.gpus;
     }
-    return use;
-  }
-  static std::int64_t stopping(const Lease& lease, TenantId tenant) {
-    std::int64_t use = 0;
-    for (const auto& [owner, part] : lease.use)
-      use += owner == tenant && lease.stopped ? part : 0;
     return use;
   }
   void drop_claims_on(GpuId gpu) {

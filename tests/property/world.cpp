@@ -85,6 +85,7 @@ void World::heal() {
   for (std::uint32_t i = 0; i < tenants_; ++i) {
     core::TenantSpec spec = state.tenants[i].spec;
     spec.max_gpus.reset();
+    spec.borrow_gpus.reset();
     feed(core::PutTenant{TenantId{i}, spec});
     feed(core::PauseTenant{TenantId{i}, false});
   }
@@ -186,7 +187,7 @@ core::PolicySpec World::policy(Digits digits) const {
   return spec;
 }
 
-core::TenantSpec World::tenant(Digits digits) const {
+core::TenantSpec World::tenant(Digits digits, std::uint32_t number) const {
   core::TenantSpec spec;
   spec.weight = digits.pick<Milli>({{1000}, {3000}, {100}});
   if (digits.one_in(4)) spec.max_queue_size = 1 + digits.pick(8);
@@ -198,6 +199,9 @@ core::TenantSpec World::tenant(Digits digits) const {
   if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
   if (digits.one_in(3)) spec.max_gpus = Milli{1000 + 250 * std::int64_t{digits.pick(8)}};
   if (digits.one_in(4)) spec.isolation = static_cast<core::Isolation>(1 + digits.pick(3));
+  if (digits.one_in(4)) spec.borrow_gpus = Milli{500 * std::int64_t{digits.pick(4)}};
+  // Below one of a lower number, so that there is never a cycle.
+  if (number > 0 && digits.pick(3) > 0) spec.parent = TenantId{digits.pick(number)};
   return spec;
 }
 
@@ -276,7 +280,7 @@ void World::set_up() {
     feed(core::PutQueue{QueueId{i}, queue(digits, i)});
   }
   for (std::uint32_t i = 0; i < tenants_; ++i) {
-    feed(core::PutTenant{TenantId{i}, tenant(Digits(setup_number(next++)))});
+    feed(core::PutTenant{TenantId{i}, tenant(Digits(setup_number(next++)), i)});
   }
 }
 
@@ -491,7 +495,7 @@ void World::reconfigure(const Command& command) {
   switch (digits.pick(7)) {
     case 0: {
       const std::uint32_t i = digits.pick(tenants_);
-      return feed(core::PutTenant{TenantId{i}, tenant(Digits(command.c))});
+      return feed(core::PutTenant{TenantId{i}, tenant(Digits(command.c), i)});
     }
     case 1: {
       const std::uint32_t i = digits.pick(queues_);

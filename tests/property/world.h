@@ -111,7 +111,7 @@ class World {
   void carry_out(const Command& command);
   void note(const core::Action& action);
   core::PolicySpec policy(Digits digits) const;
-  core::TenantSpec tenant(Digits digits) const;
+  core::TenantSpec tenant(Digits digits, std::uint32_t number) const;
   core::QueueSpec queue(Digits digits, std::uint32_t number) const;
   core::ModelSpec model(Digits digits) const;
   core::NodeSpec node(Digits digits) const;

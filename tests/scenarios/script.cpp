@@ -142,6 +142,11 @@ class Reader {
   void read_tenant(Words& w) {
     std::uint64_t id = 0;
     TenantSpec& spec = spec_of(tenants_, script_.names.tenants, w.take("a name"), id);
+    if (const auto parent = w.option("parent")) {
+      const auto known = script_.names.tenants.find(*parent);
+      if (!known) w.fail("no tenant " + *parent + " above this line");
+      spec.parent = TenantId{static_cast<std::uint32_t>(*known)};
+    }
     read_fields(w, spec);
     say(EventBody(PutTenant{TenantId{static_cast<std::uint32_t>(id)}, spec}));
   }

@@ -116,6 +116,7 @@ void read_fields(Words& w, core::TenantSpec& spec) {
   set_if(spec.token_refill_rate, w.integer("refill"));
   if (const auto n = w.integer("daily")) spec.daily_token_limit = *n;
   set_if(spec.guaranteed_gpus, w.ratio("guaranteed_gpus"));
+  if (const auto n = w.ratio("borrow_gpus")) spec.borrow_gpus = *n;
   if (const auto n = w.ratio("max_gpus")) spec.max_gpus = *n;
   if (const auto name = w.option("isolation")) {
     spec.isolation = one_of<Isolation, 4>(w, *name,

@@ -61,13 +61,15 @@ Shape placed_shape(const State& state, const TaskSpec& spec, Mib vram) {
 
 Reason judge_maxima(const State& state, const TaskSpec& spec) {
   const std::int64_t use = share_of(state, spec).value * spec.gpus;
-  for (const auto& limit :
-       {state.tenant(spec.tenant).spec.max_gpus, state.queue(spec.queue).spec.max_gpus}) {
+  for (TenantId id = spec.tenant; id; id = state.tenant(id).spec.parent) {
+    const auto limit = limit_of(state.tenant(id).spec);
     if (limit && use > limit->value) {
-      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
+      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, id.value);
     }
   }
-  return {};
+  const auto& limit = state.queue(spec.queue).spec.max_gpus;
+  if (!limit || use <= limit->value) return {};
+  return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
 }
 
 // What the largest nodes could give, each amount for itself.

@@ -111,7 +111,7 @@ TEST_F(Admission, MaxGpusOfTenantAndQueue) {
   gang.gpus = 2;
   EXPECT_FALSE(judge(gang));
   gang.gpus = 3;
-  EXPECT_EQ(judge(gang), reason(ReasonCode::gpus_over_max, 3000, 2000, Reason::kNoSubject));
+  EXPECT_EQ(judge(gang), reason(ReasonCode::gpus_over_max, 3000, 2000, 0));
   gang.gpus = 4;
   gang.tenant = world_.tenant();
   EXPECT_EQ(judge(gang), reason(ReasonCode::gpus_over_max, 4000, 3000, Reason::kNoSubject));

@@ -81,7 +81,7 @@ void put_back(const State& state, Giver& giver, std::int64_t charge_us) {
   const std::uint32_t slot = giver.cursor.slot();
   giver.key = state.rule->flow_key(state, *giver.flow, head_from(state.tasks.row(slot), slot));
   if (!state.rule->value_is_v) return;
-  giver.given_v += over_weight(state.tenant(giver.flow->tenant), charge_us);
+  giver.given_v += over_weight(state, giver.flow->tenant, charge_us);
   giver.key.value = saturating_add(giver.key.value, giver.given_v);
 }
 

@@ -110,20 +110,32 @@ void sum_up(std::vector<TenantShare>& sums, const LeaseTask& task, std::int64_t 
       known != sums.end() ? *known : sums.emplace_back(TenantShare{task.tenant, 0, Milli{0}});
   sum.charge_us += charge_us;
   sum.use += task.use;
+  sum.v_rate = task.v_rate;
+}
+
+// In the tree a tenant's effective weight moves with who is active; what is given back later must
+// be worth what it was when it was taken.
+void note_rate(const State& state, Lease& lease, TenantId tenant) {
+  if (!state.tenant(tenant).in_tree) return;
+  const std::int64_t rate = over_weight(state, tenant, kRateUnit);
+  for (LeaseTask& task : lease.tasks) {
+    if (task.tenant == tenant) task.v_rate = rate;
+  }
 }
 
 // Each tenant once, in order of first appearance: what it is charged, and what it uses more
 // (sign 1) or less (−1) from now on.
-void settle_tenants(State& state, const Lease& lease, int use_sign, auto charge_of) {
+void settle_tenants(State& state, Lease& lease, int use_sign, auto charge_of) {
   std::vector<TenantShare>& sums = state.share_scratch;
   sums.clear();
   for (const LeaseTask& task : lease.tasks)
     sum_up(sums, task, charge_of(task));
   for (const TenantShare& sum : sums) {
     if (sum.charge_us > 0) {
+      note_rate(state, lease, sum.tenant);
       charge(state, sum.tenant, sum.charge_us);
     } else if (sum.charge_us < 0) {
-      refund(state, sum.tenant, -sum.charge_us);
+      refund(state, sum.tenant, -sum.charge_us, sum.v_rate);
     }
     if (use_sign != 0) change_in_use(state, sum.tenant, Milli{use_sign * sum.use.value});
   }

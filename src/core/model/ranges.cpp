@@ -72,6 +72,7 @@ const char* flaw_in(const TenantSpec& spec) {
     return "a daily_token_limit in range";
   }
   if (!is_gpu_amount(spec.guaranteed_gpus)) return "guaranteed_gpus in range";
+  if (!is_gpu_amount(spec.borrow_gpus)) return "borrow_gpus in range";
   if (!is_gpu_amount(spec.max_gpus)) return "max_gpus in range";
   return nullptr;
 }

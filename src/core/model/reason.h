@@ -26,7 +26,8 @@ namespace berth::core {
   X(queue_draining, false, "", "queue", "the queue is draining and takes no new work")            \
   X(vram_over_any_gpu, true, "MiB", "gpu", "larger than the usable VRAM of any GPU")              \
   X(gpus_over_cluster, true, "GPUs", "", "more GPUs than the cluster has")                        \
-  X(gpus_over_max, true, "milli-GPUs", "", "more GPUs than the tenant or queue may ever use")     \
+  X(gpus_over_max, true, "milli-GPUs", "tenant",                                                  \
+    "more GPUs than the tenant or queue may ever use")                                            \
   X(gang_with_model, true, "GPUs", "queue", "a queue with a model runs on one GPU per batch")     \
   X(shape_with_model, true, "", "queue",                                                          \
     "a queue with a model takes no CPUs, memory, GPU kinds, levels or MIG profiles")              \

@@ -18,6 +18,7 @@
 namespace berth::core {
 
 inline constexpr std::size_t kTiers = 4;
+inline constexpr std::size_t kTenantLevels = 8;  // of the tree of tenants, the top included
 
 // What of a tenant's work may share with other tenants'. Each rule includes those before it.
 enum class Isolation : std::uint8_t {
@@ -28,17 +29,27 @@ enum class Isolation : std::uint8_t {
 };
 
 struct TenantSpec {
-  Milli weight{1000};                             // 10..1'000'000
+  TenantId parent;                                // none: it stands at the top
+  Milli weight{1000};                             // among its parent's members, 10..1'000'000
   std::optional<std::uint32_t> max_queue_size;    // live tasks that have not started
   std::optional<std::int64_t> token_bucket_size;  // whole tokens
   std::int64_t token_refill_rate = 100;           // tokens per second, >= 0
   std::optional<std::int64_t> daily_token_limit;
+  // GPUs of the tenant and of all below it together.
   Milli guaranteed_gpus{0};
+  std::optional<Milli> borrow_gpus;  // beyond the guarantee
   std::optional<Milli> max_gpus;
   Isolation isolation = Isolation::none;
 
   bool operator==(const TenantSpec&) const = default;
 };
+
+// The most that the tenant and all below it may use at a time; none: no limit.
+constexpr std::optional<Milli> limit_of(const TenantSpec& spec) {
+  if (!spec.borrow_gpus) return spec.max_gpus;
+  const Milli borrowing = spec.guaranteed_gpus + *spec.borrow_gpus;
+  return spec.max_gpus && *spec.max_gpus < borrowing ? *spec.max_gpus : borrowing;
+}
 
 struct QueueSpec {
   ModelId model;  // none: its batches need no weights

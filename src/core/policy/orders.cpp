@@ -13,7 +13,8 @@
 //                 The mean slowdown is lowest; large and long work can wait for as long as smaller
 //                 work keeps coming.
 //
-// In every order tiers come first, and then tenants and queues below what they are guaranteed.
+// In every order tiers come first, and then what tenants and queues are guaranteed: work with which
+// the tenant, or one above it, stays within its guarantee. Weights of the tree count in fair alone.
 #include "core/policy/orders.h"
 
 #include <algorithm>
@@ -25,10 +26,9 @@ namespace berth::core {
 namespace {
 
 // (tier, over the guarantee): what comes before anything an order weighs.
-std::int64_t rank_of(const State& state, const Flow& flow) {
-  const Tenant& tenant = state.tenant(flow.tenant);
-  const bool over = tenant.in_use >= tenant.spec.guaranteed_gpus;
-  return (flow.crossed ? 0 : flow.tier) * 2 + (over ? 1 : 0);
+std::int64_t rank_of(const State& state, const Flow& flow, const Head& head) {
+  const bool is_sure = is_guaranteed(state, flow.tenant, Milli{head.share * head.gpus});
+  return (flow.crossed ? 0 : flow.tier) * 2 + (is_sure ? 0 : 1);
 }
 
 std::int64_t queue_rank(const Queue& queue, const OrderKey& leader) {
@@ -45,7 +45,7 @@ bool by_key(const OrderKey& hot, const OrderKey& cold, std::int64_t) { return ho
 // --- fair: (V, age and priority) ---
 
 OrderKey fair_flow_key(const State& state, const Flow& flow, const Head& head) {
-  return {rank_of(state, flow), state.tenant(flow.tenant).v_us, head_key(state, head),
+  return {rank_of(state, flow, head), state.tenant(flow.tenant).v_us, head_key(state, head),
           head.no.value};
 }
 
@@ -58,7 +58,7 @@ bool fair_hot_first(const OrderKey& hot, const OrderKey& cold, std::int64_t load
 // --- fifo: (age and priority) ---
 
 OrderKey fifo_flow_key(const State& state, const Flow& flow, const Head& head) {
-  return {rank_of(state, flow), 0, head_key(state, head), head.no.value};
+  return {rank_of(state, flow, head), 0, head_key(state, head), head.no.value};
 }
 
 // --- round_robin: (turn of the queue); inside a queue as fifo ---
@@ -89,7 +89,7 @@ OrderKey cost_aware_flow_key(const State& state, const Flow& flow, const Head& h
   // A score is at most weight / least = 1e9, in millionths 1e15: exact in a double.
   const auto score_millionths = static_cast<std::int64_t>(std::floor(score * 1e6));
   const std::int64_t age = scale(head_key(state, head), state.policy.aging_factor.value, 1'000'000);
-  return {rank_of(state, flow), saturating_add(age, -score_millionths), head_key(state, head),
+  return {rank_of(state, flow, head), saturating_add(age, -score_millionths), head_key(state, head),
           head.no.value};
 }
 
@@ -122,7 +122,7 @@ OrderKey slowdown_flow_key(const State& state, const Flow& flow, const Head& hea
   const Wide gpus = Wide{std::max<std::uint16_t>(head.gpus, 1)} * head.share;
   const Wide key = ms * floor_ms * gpus / 1'000;
   const Wide most = std::int64_t{1} << 62;
-  return {rank_of(state, flow), static_cast<std::int64_t>(std::min(key, most)),
+  return {rank_of(state, flow, head), static_cast<std::int64_t>(std::min(key, most)),
           head_key(state, head), head.no.value};
 }
 

@@ -37,16 +37,29 @@ class Orders : public testing::Test {
 
 class InEveryOrder : public Orders, public testing::WithParamInterface<Order> {};
 
-TEST_P(InEveryOrder, TiersComeFirstThenTenantsBelowTheirGuarantee) {
-  tenant().spec.guaranteed_gpus = Milli{1000};
-  tenant().in_use = Milli{999};
+TEST_P(InEveryOrder, TiersComeFirstThenTenantsWithinTheirGuarantee) {
+  tenant().spec.guaranteed_gpus = Milli{3000};
+  tenant().subtree_use = Milli{2000};
   EXPECT_EQ(flow_key(GetParam()).rank, 0);
-  tenant().in_use = Milli{1000};
+  tenant().subtree_use = Milli{2001};
   EXPECT_EQ(flow_key(GetParam()).rank, 1);
   flow_.tier = 3;
   EXPECT_EQ(flow_key(GetParam()).rank, 7);
   flow_.crossed = true;  // waited past tier_patience
   EXPECT_EQ(flow_key(GetParam()).rank, 1);
+}
+
+TEST_P(InEveryOrder, TheGuaranteeOfOneAboveCountsToo) {
+  state_.tenants.resize(3);
+  tenant().spec.parent = TenantId{1};
+  state_.tenants[1].spec.parent = TenantId{2};
+  state_.tenants[2].spec.guaranteed_gpus = Milli{2000};
+  state_.tenants[2].subtree_use = Milli{1000};
+  EXPECT_EQ(flow_key(GetParam()).rank, 0);
+  head_.gpus = 2;  // would be beyond it
+  EXPECT_EQ(flow_key(GetParam()).rank, 1);
+  tenant().spec.guaranteed_gpus = Milli{2000};  // its own is enough
+  EXPECT_EQ(flow_key(GetParam()).rank, 0);
 }
 
 TEST_P(InEveryOrder, AQueueBelowItsMinimumGoesFirstInItsTier) {

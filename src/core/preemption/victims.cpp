@@ -9,9 +9,6 @@ namespace {
 
 std::int64_t rank_at(std::int64_t tier, bool guaranteed) { return tier * 2 + (guaranteed ? 0 : 1); }
 
-TenantId parent_of(const State&, TenantId) { return TenantId::none(); }
-std::int64_t use_of(const State& state, TenantId id) { return state.tenant(id).in_use.value; }
-
 bool may_be_stopped(const State& state, const Lease& lease) {
   if (!lease.id || lease.live == 0 || lease.gpus.empty() || lease.instance) return false;
   return std::all_of(lease.tasks.begin(), lease.tasks.end(), [&](const LeaseTask& task) {
@@ -67,15 +64,15 @@ Uses::Uses(const State& state) : state_(state) {
 }
 
 void Uses::change(TenantId tenant, std::int64_t amount) {
-  for (; tenant; tenant = parent_of(state_, tenant))
+  for (; tenant; tenant = state_.tenant(tenant).spec.parent)
     changes_[tenant] += amount;
 }
 
 bool Uses::is_guaranteed(TenantId tenant, std::int64_t more) const {
-  for (; tenant; tenant = parent_of(state_, tenant)) {
+  for (; tenant; tenant = state_.tenant(tenant).spec.parent) {
     const std::int64_t guaranteed = state_.tenant(tenant).spec.guaranteed_gpus.value;
     const auto change = changes_.find(tenant);
-    const std::int64_t use = use_of(state_, tenant) + more +
+    const std::int64_t use = state_.tenant(tenant).subtree_use.value + more +
                              (change == changes_.end() ? 0 : change->second);
     if (guaranteed > 0 && use <= guaranteed) return true;
   }

@@ -250,7 +250,7 @@ std::int64_t load_charge(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
   const Duration load = predict_load(state.model(queue.spec.model));
-  return over_weight(state.tenant(head.tenant), scale(load.ns, head.share, 1'000'000));
+  return over_weight(state, head.tenant, scale(load.ns, head.share, 1'000'000));
 }
 
 void begin_load(State& state, const LoadModel& load) {

@@ -22,6 +22,7 @@ std::vector<std::string> check_state(const State& state) {
   derived.live = live_tasks(state);
   derived.flows = derive_flows(state, derived.live);
   check_counters(state, derived, findings);
+  check_tenants(state, derived, findings);
   check_gpus(state, findings);
   check_flows(state, derived, findings);
   check_queues(state, derived, findings);

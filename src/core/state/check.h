@@ -106,6 +106,8 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
 
 // Counters of tenants, queues, models and the lease table. (check_counters.cpp)
 void check_counters(const State& state, const Derived& derived, Findings& findings);
+// The tree of tenants. (check_tenants.cpp)
+void check_tenants(const State& state, const Derived& derived, Findings& findings);
 // GPUs: what is used, held and resident, and the indexes by room. (check_gpus.cpp)
 void check_gpus(const State& state, Findings& findings);
 void check_mig(const State& state, Findings& findings);

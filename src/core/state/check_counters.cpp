@@ -115,8 +115,8 @@ void check_row(const State& state, std::uint32_t slot, Findings& findings) {
                 state.leases[row.lease].id, " does not list it as live");
 }
 
-void check_tenants(const State& state, const std::map<TenantId, TenantSums>& sums,
-                   Findings& findings) {
+void check_tenant_counters(const State& state, const std::map<TenantId, TenantSums>& sums,
+                           Findings& findings) {
   for (std::uint32_t i = 0; i < state.tenants.size(); ++i) {
     const Tenant& tenant = state.tenants[i];
     const auto it = sums.find(TenantId{i});
@@ -209,7 +209,7 @@ void check_counters(const State& state, const Derived& derived, Findings& findin
       tenants[task.tenant].in_use += task.use.value;
   }
   check_lease_table(state, findings);
-  check_tenants(state, tenants, findings);
+  check_tenant_counters(state, tenants, findings);
   check_queue_counters(state, queues, findings);
 }
 

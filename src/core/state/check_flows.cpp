@@ -26,6 +26,20 @@ bool comes_before(const State& state, const TaskRow& a, const TaskRow& b) {
   return std::pair(place_of(state, a), a.no) < std::pair(place_of(state, b), b.no);
 }
 
+// Whether nobody from the tenant up is paused or would be beyond a limit.
+bool tenants_allow(const State& state, TenantId id, std::int64_t use) {
+  for (; id; id = state.tenant(id).spec.parent) {
+    const Tenant& tenant = state.tenant(id);
+    const TenantSpec& spec = tenant.spec;
+    const std::int64_t then = tenant.subtree_use.value + use;
+    const bool over_max = spec.max_gpus && then > spec.max_gpus->value;
+    const bool over_borrowed =
+        spec.borrow_gpus && then > spec.guaranteed_gpus.value + spec.borrow_gpus->value;
+    if (tenant.paused || over_max || over_borrowed) return false;
+  }
+  return true;
+}
+
 // Notes where a lane keeps a task; says so if it does not belong there.
 void note_member(const State& state, std::uint32_t flow_id, const Lane& lane, std::uint32_t slot,
                  SeenSlots& seen, Findings& findings) {
@@ -178,8 +192,10 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
     const Flow& flow = state.flows.flow(id);
     const Tenant& tenant = state.tenant(flow.tenant);
     const Head& head = flows[id].head;
-    if (head.slot != kNoSlot && tenant.spec.max_gpus) {
-      uses[flow.tenant.value].insert(static_cast<std::uint64_t>(head.share * head.gpus) << 32 | id);
+    for (TenantId at = flow.tenant; at && head.slot != kNoSlot; at = state.tenant(at).spec.parent) {
+      const TenantSpec& spec = state.tenant(at).spec;
+      if (!spec.max_gpus && !spec.borrow_gpus && spec.guaranteed_gpus.value == 0) continue;
+      uses[at.value].insert(static_cast<std::uint64_t>(head.share * head.gpus) << 32 | id);
     }
     if (!flows[id].startable) continue;
     ++tenants[flow.tenant.value][flow.tier];
@@ -263,17 +279,17 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
     const Flow& flow = state.flows.flow(id);
     for (const auto& [lane, slot] : fronts[id]) {
       const Head front = head_from(state.tasks.row(slot), slot);
-      const OrderKey key = state.rule->flow_key(state, flow, front);
+      OrderKey key = state.rule->flow_key(state, flow, front);
+      key.rank = 0;
       if (derived.head.slot != kNoSlot && derived.key < key) continue;
       derived.head = front;
       derived.key = key;
     }
     if (derived.head.slot == kNoSlot) continue;
-    const Tenant& tenant = state.tenant(flow.tenant);
-    const std::int64_t use = tenant.in_use.value + derived.head.share * derived.head.gpus;
-    derived.startable = !tenant.paused && !state.queue(flow.queue).paused &&
-                        (!tenant.spec.max_gpus || use <= tenant.spec.max_gpus->value);
+    derived.key = state.rule->flow_key(state, flow, derived.head);
     const Queue& queue = state.queue(flow.queue);
+    derived.startable =
+        !queue.paused && tenants_allow(state, flow.tenant, derived.head.share * derived.head.gpus);
     if (flow.shape == kNoSlot || !queue.spec.max_gpus) continue;
     const std::int64_t queue_use = queue.in_use.value + derived.head.share * derived.head.gpus;
     derived.startable = derived.startable && queue_use <= queue.spec.max_gpus->value;

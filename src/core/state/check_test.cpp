@@ -40,6 +40,8 @@ class CheckState : public testing::Test {
     for (std::uint32_t i = 0; i < 3; ++i) {
       feed(PutTenant{TenantId{i}, {.weight = Milli{1000 + 500 * i}}});
     }
+    feed(PutTenant{TenantId{kGroup}, {.guaranteed_gpus = Milli{1000}}});
+    feed(PutTenant{TenantId{kMember}, {.parent = TenantId{kGroup}}});
     feed(ModelLoaded{GpuId{0}, ModelId{0}, true, seconds(1)});
 
     TaskSpec shared = task_of(0, 0, 2000);
@@ -59,6 +61,7 @@ class CheckState : public testing::Test {
         submit(pending);
       }
     }
+    submit(task_of(kMember, 0, 3000));
     for (int i = 0; i < 2; ++i)
       submit(task_of(0, 2));        // fills
     submit(task_of(1, 3));          // cold
@@ -94,6 +97,8 @@ class CheckState : public testing::Test {
   static constexpr QueueId kFilling{2};
   static constexpr QueueId kCold{3};
   static constexpr QueueId kLarge{4};
+  static constexpr std::uint32_t kGroup = 3;  // tenants: one with a guarantee, and one below it
+  static constexpr std::uint32_t kMember = 4;
 
   static Time seconds_at(std::int64_t n) { return Time{0} + seconds(n); }
 
@@ -170,6 +175,11 @@ MUTATION(TenantLive, ++s.tenants[0].live)
 MUTATION(TenantQueued, --s.tenants[1].queued)
 MUTATION(TenantPending, ++s.tenants[1].pending)
 MUTATION(TenantInUse, s.tenants[0].in_use += Milli{100})
+MUTATION(TenantSubtreeUse, s.tenants[0].subtree_use += Milli{100})
+MUTATION(TenantChildren, s.tenants[kGroup].children.pop_back())
+MUTATION(TenantInTree, s.tenants[0].in_tree ^= true)
+MUTATION(TenantWorks, s.tenants[kMember].works ^= true)
+MUTATION(TenantMembers, s.tenants[kGroup].members += 1)
 MUTATION(TenantUsage, s.tenants[0].usage.sum_us += 5)
 MUTATION(QueuePending, ++s.queue(kPlain).pending)
 MUTATION(QueueWork, s.queue(kPlain).pending_work_us -= 1)
@@ -198,6 +208,7 @@ MUTATION(TenantCompetesTooHigh,
          s.competing[1].put(s.competing_positions[1], 1, {s.tenants[1].v_us + 1, 1}))
 MUTATION(FlowCompetes, s.flows.flow(find_flow()).competes ^= true)
 MUTATION(HeadsByUse, s.tenants[0].heads_by_use.insert(7))
+MUTATION(HeadsByUseAbove, s.tenants[kGroup].heads_by_use = OrderedSet{})
 MUTATION(LiveLeases, ++s.running.leases)
 MUTATION(RunningEnds, ++s.running.ends_us)
 MUTATION(QueueRunning, ++s.queue(kPlain).running.leases)

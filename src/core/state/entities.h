@@ -39,20 +39,28 @@ struct Tenant {
   std::int64_t v_us = 0;
   std::int64_t credit_us = 0;   // refunds, set against the next charges, in V's unit
   std::int64_t charged_us = 0;  // the ledger: what was charged, net of refunds, before weighting
-  Milli in_use;
-  std::uint32_t queued = 0;  // live tasks that have not started
+  Milli in_use;                 // by its own tasks
+  Milli subtree_use;            // by these and those of all below it
+  std::uint32_t queued = 0;     // live tasks that have not started
   std::uint32_t live = 0;
   std::uint32_t pending = 0;
   std::array<std::uint32_t, kTiers> competing{};  // by tier: flows that compete in their queues
   std::uint32_t first_led = UINT32_MAX;           // list of queues whose best flow is this tenant's
   bool paused = false;
+  // The tree. A member is a child, or the tenant's own tasks; one is active that competes for
+  // something or uses something. Not kept for tenants with neither parent nor children.
+  bool in_tree = false;
+  bool works = false;        // its own tasks are active
+  std::int64_t members = 0;  // weights of its active members; 0: the tenant is not active
   TenantSpec spec;
   // Admission.
   std::int64_t token_nano = 0;  // level of the bucket, in 1e-9 tokens
   Time token_at{0};             // when the level was true
   std::int64_t tokens_today = 0;
   std::vector<std::uint32_t> flows;
-  OrderedSet heads_by_use;  // with a maximum: use of the head << 32 | flow, of each flow with one
+  std::vector<TenantId> children;  // ascending
+  // With a limit or a guarantee: use of the head << 32 | flow, of its flows and all below it.
+  OrderedSet heads_by_use;
   UsageWindow usage;
 };
 
@@ -234,7 +242,8 @@ struct LeaseTask {
   bool live = true;       // false: ended before its lease
   std::int64_t part = 1;  // its part of what the batch is charged
   std::int64_t charged_us = 0;
-  Milli use;  // its part of the batch's share
+  Milli use;                // its part of the batch's share
+  std::int64_t v_rate = 0;  // of the last charge: what a second adds to V; 0: as the weight says
 };
 
 struct Lease {

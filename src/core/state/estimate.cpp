@@ -76,8 +76,4 @@ Duration predicted_work(const State& state, ModelId id) {
   return sum;
 }
 
-std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us) {
-  return scale(amount_us, 1000, tenant.spec.weight.value);
-}
-
 }  // namespace berth::core

@@ -57,8 +57,7 @@ void FlowCursor::choose_best() {
   for (std::size_t i = 0; i <= more_.size(); ++i) {
     const std::uint32_t slot = i == 0 ? first_.slot() : more_[i - 1].slot();
     if (slot == kNoSlot) continue;
-    const OrderKey key =
-        state_->rule->flow_key(*state_, *flow_, head_from(state_->tasks.row(slot), slot));
+    const OrderKey key = key_in_flow(*state_, *flow_, head_from(state_->tasks.row(slot), slot));
     if (found && least < key) continue;
     found = true;
     least = key;

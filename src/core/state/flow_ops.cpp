@@ -1,4 +1,4 @@
-// Primitives over flows and tenants. See state.h.
+// Primitives over flows. See state.h.
 #include <algorithm>
 #include <bit>
 
@@ -37,11 +37,6 @@ void tidy_lane(State& state, Lane& lane) {
   }
 }
 
-Duration usage_bucket(const State& state) {
-  return Duration{
-      std::max<std::int64_t>(1, state.policy.usage_window.ns / std::int64_t{kUsageBuckets})};
-}
-
 // The best lane front by the rule, and the oldest of all lane fronts.
 void find_head(const State& state, Flow& flow, Time& oldest) {
   flow.head = Head{};
@@ -53,17 +48,13 @@ void find_head(const State& state, Flow& flow, Time& oldest) {
     const Head front = head_from(state.tasks.row(slot), slot);
     oldest = std::min(oldest, front.eligible);
     if (flow.lanes.size() > 1) {
-      const OrderKey key = state.rule->flow_key(state, flow, front);
+      const OrderKey key = key_in_flow(state, flow, front);
       if (flow.head.slot != kNoSlot && least < key) continue;
       least = key;
     }
     flow.head = front;
   }
   if (!flow.by_age.empty()) oldest = flow.by_age.begin()->first;
-}
-
-std::uint64_t use_key(const Head& head, std::uint32_t flow) {
-  return static_cast<std::uint64_t>(head.share) * head.gpus << 32 | flow;
 }
 
 // Whether its tenant may start the flow's head, and anyone anything in its queue.
@@ -90,8 +81,10 @@ void count_competing(State& state, const Flow& flow, bool more) {
   const std::uint32_t id = flow.tenant.value;
   if (more && flows++ == 0) {
     state.competing[flow.tier].put(state.competing_positions[flow.tier], id, {tenant.v_us, id});
+    note_activity(state, flow.tenant);
   } else if (!more && --flows == 0) {
     state.competing[flow.tier].erase(state.competing_positions[flow.tier], id);
+    note_activity(state, flow.tenant);
   }
 }
 
@@ -149,16 +142,30 @@ void watch_tier(State& state, std::uint32_t id) {
                    flow.crossed ? Time::never() : crosses);
 }
 
+// Takes the flow's head out of the lists of its tenant and of those above it, or puts it there.
+void unlist_head(State& state, const Flow& flow, std::uint32_t id) {
+  if (flow.head.slot == kNoSlot) return;
+  visit_upwards(state, flow.tenant, [&](Tenant& tenant) {
+    tenant.heads_by_use.erase(use_key(flow.head, id));
+    return true;
+  });
+}
+
+void list_head(State& state, const Flow& flow, std::uint32_t id) {
+  if (flow.head.slot == kNoSlot) return;
+  visit_upwards(state, flow.tenant, [&](Tenant& tenant) {
+    if (watches_use(tenant.spec)) tenant.heads_by_use.insert(use_key(flow.head, id));
+    return true;
+  });
+}
+
 // Finds the head anew; returns the eligible instant of the oldest task.
 Time update_head(State& state, std::uint32_t id) {
   Flow& flow = state.flows.flow(id);
-  Tenant& tenant = state.tenant(flow.tenant);
-  if (flow.head.slot != kNoSlot) tenant.heads_by_use.erase(use_key(flow.head, id));
+  unlist_head(state, flow, id);
   Time oldest = Time::never();
   find_head(state, flow, oldest);
-  if (flow.head.slot != kNoSlot && tenant.spec.max_gpus) {
-    tenant.heads_by_use.insert(use_key(flow.head, id));
-  }
+  list_head(state, flow, id);
   watch_tier(state, id);
   return oldest;
 }
@@ -175,6 +182,16 @@ std::uint64_t tier_timer_id(const Flow& flow) {
 
 std::int64_t head_key(const State& state, const Head& head) {
   return saturating_add(head.eligible.ns, -head.priority * state.policy.age_step.ns);
+}
+
+OrderKey key_in_flow(const State& state, const Flow& flow, const Head& head) {
+  OrderKey key = state.rule->flow_key(state, flow, head);
+  key.rank = 0;
+  return key;
+}
+
+std::uint64_t use_key(const Head& head, std::uint32_t flow) {
+  return static_cast<std::uint64_t>(head.share) * head.gpus << 32 | flow;
 }
 
 std::uint8_t cost_class(const TaskRow& row) {
@@ -273,18 +290,25 @@ void leave_flow(State& state, std::uint32_t slot) {
   queue.pending_work_us -= work_us(row);
 }
 
-bool tenant_allows(const State& state, TenantId id, Milli use) {
-  const Tenant& tenant = state.tenant(id);
-  if (tenant.paused) return false;
-  return !tenant.spec.max_gpus || tenant.in_use + use <= *tenant.spec.max_gpus;
-}
-
 void refresh_flow(State& state, std::uint32_t id) {
   const Time oldest = update_head(state, id);
   const Flow& flow = state.flows.flow(id);
   const bool wakes = state.tenant(flow.tenant).competing[flow.tier] == 0 && may_start(state, flow);
   if (wakes) wake(state, flow);
   seat(state, id, oldest);
+}
+
+void refresh_flows(State& state, const std::vector<std::uint32_t>& flows) {
+  // Those that no longer compete go first: who wakes is lifted to where the others stand.
+  for (const std::uint32_t id : flows) {
+    const Time oldest = update_head(state, id);
+    if (!may_start(state, state.flows.flow(id))) seat(state, id, oldest);
+  }
+  for (const std::uint32_t id : flows) {
+    if (may_start(state, state.flows.flow(id))) refresh_flow(state, id);
+  }
+  for (const std::uint32_t id : flows)
+    refresh_queue(state, state.flows.flow(id).queue);
 }
 
 void restore_flow(State& state, std::uint32_t id) { seat(state, id, update_head(state, id)); }
@@ -302,94 +326,6 @@ void prefetch_heads(const State& state, QueueId queue) {
       }
     }
   }
-}
-
-void refresh_tenant(State& state, TenantId tenant) {
-  const std::vector<std::uint32_t>& flows = state.tenant(tenant).flows;
-  for (const std::uint32_t flow : flows) {
-    if (state.flows.flow(flow).live > 0) refresh_flow(state, flow);
-  }
-  for (const std::uint32_t flow : flows) {
-    if (state.flows.flow(flow).live > 0) refresh_queue(state, state.flows.flow(flow).queue);
-  }
-}
-
-void refresh_led(State& state, TenantId tenant) {
-  std::uint32_t led = state.tenant(tenant).first_led;
-  while (led != UINT32_MAX) {
-    const std::uint32_t next = state.queues[led].led_next;
-    refresh_queue_key(state, QueueId{led});
-    led = next;
-  }
-}
-
-void roll_usage(State& state, TenantId id) {
-  UsageWindow& usage = state.tenant(id).usage;
-  const std::int64_t epoch = state.now.ns / usage_bucket(state).ns;
-  const std::int64_t passed = std::min<std::int64_t>(epoch - usage.epoch, kUsageBuckets);
-  for (std::int64_t i = 1; i <= passed; ++i) {
-    auto& bucket = usage.bucket_us[static_cast<std::size_t>(epoch - passed + i) % kUsageBuckets];
-    usage.sum_us -= bucket;
-    bucket = 0;
-  }
-  usage.epoch = std::max(epoch, usage.epoch);
-}
-
-void arm_usage_timer(State& state, TenantId id) {
-  const UsageWindow& usage = state.tenant(id).usage;
-  const Time rolls = Time{(usage.epoch + 1) * usage_bucket(state).ns};
-  state.timers.set(TimerKind::usage, id.value, id.value, usage.sum_us > 0 ? rolls : Time::never());
-}
-
-void charge(State& state, TenantId id, std::int64_t amount_us) {
-  Tenant& tenant = state.tenant(id);
-  tenant.charged_us += amount_us;
-  std::int64_t due = over_weight(tenant, amount_us);
-  const std::int64_t paid = std::min(due, tenant.credit_us);
-  tenant.credit_us -= paid;
-  due -= paid;
-  tenant.v_us = saturating_add(tenant.v_us, due);
-  if (state.rule->key_follows_usage) {
-    roll_usage(state, id);
-    UsageWindow& usage = tenant.usage;
-    usage.bucket_us[static_cast<std::size_t>(usage.epoch) % kUsageBuckets] += amount_us;
-    usage.sum_us += amount_us;
-    arm_usage_timer(state, id);
-    // With usage the order between a flow's own lanes moves too.
-    return refresh_tenant(state, id);
-  }
-  refresh_led(state, id);
-  note_order(state);
-}
-
-void refund(State& state, TenantId id, std::int64_t amount_us) {
-  Tenant& tenant = state.tenant(id);
-  tenant.charged_us -= amount_us;
-  tenant.credit_us = saturating_add(tenant.credit_us, over_weight(tenant, amount_us));
-}
-
-void change_in_use(State& state, TenantId id, Milli change) {
-  Tenant& tenant = state.tenant(id);
-  const Milli before = tenant.in_use;
-  tenant.in_use += change;
-  ASSERT(tenant.in_use.value >= 0);
-  const Milli guarantee = tenant.spec.guaranteed_gpus;
-  if ((before >= guarantee) != (tenant.in_use >= guarantee)) return refresh_tenant(state, id);
-  if (!tenant.spec.max_gpus) return;
-  // Heads that use more than the lesser and at most the greater of what was and is left.
-  const auto [less, more] = std::minmax(before, tenant.in_use);
-  const std::int64_t from = std::max<std::int64_t>(0, (*tenant.spec.max_gpus - more).value + 1);
-  const std::int64_t to = (*tenant.spec.max_gpus - less).value;
-  std::vector<std::uint32_t> flows;
-  tenant.heads_by_use.visit_from(static_cast<std::uint64_t>(from) << 32, [&](std::uint64_t key) {
-    if (static_cast<std::int64_t>(key >> 32) > to) return false;
-    flows.push_back(static_cast<std::uint32_t>(key));
-    return true;
-  });
-  for (const std::uint32_t flow : flows)
-    refresh_flow(state, flow);
-  for (const std::uint32_t flow : flows)
-    refresh_queue(state, state.flows.flow(flow).queue);
 }
 
 }  // namespace berth::core

@@ -157,6 +157,7 @@ void restore_patience(State& state) {
 void rebuild_indexes(State& state) {
   ASSERT(state.rule != nullptr);
   forget_flows(state);
+  rebuild_tree(state);
   forget_queues(state);
   forget_gpus(state);
   set_timers(state);

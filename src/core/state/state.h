@@ -49,6 +49,7 @@ struct TenantShare {
   TenantId tenant;
   std::int64_t charge_us = 0;
   Milli use;
+  std::int64_t v_rate = 0;
 };
 
 // A tenant's place among those that compete: by V, then by number.
@@ -176,9 +177,6 @@ bool put_in_flow(State& state, std::uint32_t slot);
 // Takes it out. The flow and the queue are not refreshed: several tasks may leave together.
 void leave_flow(State& state, std::uint32_t slot);
 
-// Whether the tenant may start this much now (not paused, below its maximum).
-bool tenant_allows(const State& state, TenantId tenant, Milli use);
-
 // Brings the flow's head and its part in the competition up to date. A tenant that competes for
 // nothing in this tier wakes by it: its V is lifted to where service stands there.
 void refresh_flow(State& state, std::uint32_t flow);
@@ -186,15 +184,56 @@ void refresh_flow(State& state, std::uint32_t flow);
 void restore_flow(State& state, std::uint32_t flow);
 // A hint that the next batch of this queue will be built soon: fetches its flows' first tasks.
 void prefetch_heads(const State& state, QueueId queue);
-// For changes that touch all of a tenant's flows: pause, limits, guarantee, weight, usage.
+// Refreshes flows of any tenants, and their queues. What it leads to does not depend on the order.
+void refresh_flows(State& state, const std::vector<std::uint32_t>& flows);
+// The key of a task that could be the flow's head, among its own: their sizes decide on whether
+// they are within a guarantee, not on who of them is first.
+OrderKey key_in_flow(const State& state, const Flow& flow, const Head& head);
+std::uint64_t use_key(const Head& head, std::uint32_t flow);
+
+// --- tenants (state/tenant_ops.cpp) -----------------------------------------------------------
+
+// Calls visit(tenant) for the tenant and for each one above it, while that returns true.
+template <class Visit>
+void visit_upwards(State& state, TenantId id, Visit visit) {
+  while (id && visit(state.tenant(id)))
+    id = state.tenant(id).spec.parent;
+}
+// Whether the tenant and all above it may start this much more: not paused, within their limits.
+bool tenant_allows(const State& state, TenantId tenant, Milli use);
+// The first of them, from below, that does not; none: all do.
+TenantId binding_tenant(const State& state, TenantId tenant, Milli use);
+// Whether with this much more the tenant, or one above it, would be within what it is guaranteed.
+bool is_guaranteed(const State& state, TenantId tenant, Milli use);
+// Whether what it uses decides on who may start or who goes first.
+inline bool watches_use(const TenantSpec& spec) {
+  return limit_of(spec) || spec.guaranteed_gpus.value > 0;
+}
+// A tenant's new spec, and what that changes. REQUIRES a parent that exists and makes no cycle.
+void put_spec(State& state, TenantId tenant, const TenantSpec& spec);
+// What the tree says of each tenant, from the specs and what they use. REQUIRES that no flow
+// competes.
+void rebuild_tree(State& state);
+// Its own tasks may have become active, or ceased to be.
+void note_activity(State& state, TenantId tenant);
+
+// For changes that touch all of a tenant's own flows: usage.
 void refresh_tenant(State& state, TenantId tenant);
+// The same for all below it, too: pause, limits, guarantee, weight.
+void refresh_subtree(State& state, TenantId tenant);
 // The queues whose best flow is the tenant's, after its V rose: only there can that change who is
 // best.
 void refresh_led(State& state, TenantId tenant);
+// What an amount adds to the tenant's V: the amount over its effective weight, which is its weight
+// at the top, and below that its parent's times its own part of the parent's active members.
+std::int64_t over_weight(const State& state, TenantId tenant, std::int64_t amount_us);
+// The unit of LeaseTask::v_rate.
+inline constexpr std::int64_t kRateUnit = 1'000'000;
 // Charges the tenant's counter and refreshes the queues it leads.
 void charge(State& state, TenantId tenant, std::int64_t amount_us);
-void refund(State& state, TenantId tenant, std::int64_t amount_us);
-// Refreshes those flows whose head this lets start or keeps from it.
+// Gives back what was charged at this rate.
+void refund(State& state, TenantId tenant, std::int64_t amount_us, std::int64_t v_rate);
+// Refreshes those flows whose head this lets start, keeps from it, or gives another rank.
 void change_in_use(State& state, TenantId tenant, Milli change);
 // Drops the buckets of the usage window that have become too old.
 void roll_usage(State& state, TenantId tenant);
@@ -400,8 +439,6 @@ std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Mil
 // Work that is predicted for the model while it would be kept alive: backlog and arrivals of its
 // queues, each with its own batch times (the first 64 of them).
 Duration predicted_work(const State& state, ModelId model);
-std::int64_t over_weight(const Tenant& tenant, std::int64_t amount_us);
-
 // How many of these GPUs each node carries, by ascending node. Without GPUs: the node, once.
 struct NodeCount {
   NodeId node;

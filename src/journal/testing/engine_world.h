@@ -35,7 +35,7 @@ class EngineWorld {
     std::vector<core::Event> events;
     events.push_back({now_, core::SetPolicy{policy(random)}});
     for (std::uint32_t i = 0; i < kTenants; ++i) {
-      events.push_back({now_, core::PutTenant{TenantId{i}, tenant(random)}});
+      events.push_back({now_, core::PutTenant{TenantId{i}, tenant(random, i)}});
     }
     for (std::uint32_t i = 0; i < kModels; ++i) {
       events.push_back({now_, core::PutModel{ModelId{i}, model(random)}});
@@ -94,7 +94,12 @@ class EngineWorld {
     return spec;
   }
 
-  static core::TenantSpec tenant(Random& random) {
+  static core::PutTenant put_tenant(Random& random) {
+    const auto number = static_cast<std::uint32_t>(random.below(kTenants));
+    return {TenantId{number}, tenant(random, number)};
+  }
+
+  static core::TenantSpec tenant(Random& random, std::uint32_t number) {
     core::TenantSpec spec;
     spec.weight = Milli{pick<std::int64_t>(random, {500, 1000, 3000})};
     if (chance(random, 20)) spec.max_queue_size = 12;
@@ -104,6 +109,11 @@ class EngineWorld {
     if (chance(random, 40)) spec.guaranteed_gpus = Milli{1000};
     if (chance(random, 40)) spec.max_gpus = Milli{pick<std::int64_t>(random, {1250, 3000})};
     if (chance(random, 20)) spec.isolation = static_cast<core::Isolation>(1 + random.below(3));
+    if (chance(random, 20)) spec.borrow_gpus = Milli{pick<std::int64_t>(random, {500, 2000})};
+    // Below one of a lower number, so that there is never a cycle.
+    if (number > 0 && chance(random, 60)) {
+      spec.parent = TenantId{static_cast<std::uint32_t>(random.below(number))};
+    }
     return spec;
   }
 
@@ -267,7 +277,7 @@ class EngineWorld {
       case 5:
         return core::SetPolicy{policy(random)};
       case 6:
-        return core::PutTenant{any<TenantId>(random, kTenants), tenant(random)};
+        return put_tenant(random);
       case 7:
         return core::PutQueue{QueueId{queue_id}, queue(random, queue_id)};
       case 8:

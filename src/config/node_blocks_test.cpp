@@ -113,12 +113,11 @@ TEST(NodeBlocks, MigModeByTheKindOrByName) {
   EXPECT_EQ(mode("vram_gb = 40\nkind = \"a100\"\nmig = true\n"), Geometry::a100_40);
   EXPECT_EQ(mode("vram_gb = 141\nkind = \"H200\"\nmig = true\n"), Geometry::h200_141);
   EXPECT_EQ(mode("vram_gb = 80\nmig = \"h100_80\"\n"), Geometry::h100_80);
-  const std::string list =
-      "\"a100_40\", \"a100_80\", \"h100_80\", \"h200_141\", \"b200_180\"";
+  const std::string list = "\"a100_40\", \"a100_80\", \"h100_80\", \"h200_141\", \"b200_180\"";
   const std::string gpus = "name = \"n\"\ngpus = 1\nvram_gb = 24\nkind = \"L4\"\n";
-  EXPECT_EQ(read(gpus + "mig = true\n").errors,
-            (Texts{"6:7: nodes.mig: the kind \"L4\" is not known to have MIG; expected one of " +
-                   list}));
+  EXPECT_EQ(
+      read(gpus + "mig = true\n").errors,
+      (Texts{"6:7: nodes.mig: the kind \"L4\" is not known to have MIG; expected one of " + list}));
   EXPECT_EQ(read(gpus + "mig = \"a30\"\n").errors,
             (Texts{"6:7: nodes.mig: expected true, false, or one of " + list}));
 }

@@ -181,9 +181,9 @@ TEST(Shapes, WhatDoesNotGoTogetherIsRefused) {
             (Texts{"s.toml:27:11: " + path +
                    "profile: a MIG profile is a part of one GPU, not of "
                    "2"}));
-  EXPECT_EQ(errors_of("share = 0.5\nprofile = \"1g.5gb\"\n"),
-            (Texts{"s.toml:26:9: " + path +
-                   "share: a MIG profile says how much of the GPU it is"}));
+  EXPECT_EQ(
+      errors_of("share = 0.5\nprofile = \"1g.5gb\"\n"),
+      (Texts{"s.toml:26:9: " + path + "share: a MIG profile says how much of the GPU it is"}));
 }
 
 // Whatever may be drawn must go together with the rest; what could not be read is not judged.

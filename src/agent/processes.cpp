@@ -47,7 +47,13 @@ Processes::Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentO
       launcher_(
           loop, options.launcher_program, options.command_files,
           [this](Key key, Result<Fd> shim) { launched(key, std::move(shim)); },
-          [this](const Launcher::Process* launcher) { launcher_died(launcher); }) {}
+          [this](const Launcher::Process* launcher) { launcher_died(launcher); }) {
+  std::map<std::string_view, std::size_t> numbers;  // GPUs of a node
+  for (const GpuDescription& gpu : options.gpus) {
+    const std::size_t number = numbers[gpu.node]++;
+    devices_.emplace(gpu.uuid, gpu.simulated ? std::to_string(number) : gpu.uuid);
+  }
+}
 
 Processes::~Processes() {
   for (const auto& [key, running] : running_) {
@@ -120,15 +126,9 @@ std::string Processes::visible_devices(const berth::v1::Lease& lease) const {
   return devices;
 }
 
-// A real GPU by its UUID, which stays right whatever else is hidden; a simulated one by its number
-// on its node.
 std::string Processes::device_of(const std::string& uuid) const {
-  std::map<std::string_view, std::size_t> numbers;
-  for (const GpuDescription& gpu : options_.gpus) {
-    const std::size_t number = numbers[gpu.node]++;
-    if (gpu.uuid == uuid) return gpu.simulated ? std::to_string(number) : uuid;
-  }
-  return "";
+  const auto found = devices_.find(uuid);
+  return found == devices_.end() ? "" : found->second;
 }
 
 // The answer may have come before this.

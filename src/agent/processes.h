@@ -78,6 +78,9 @@ class Processes {
   LeaseStore& store_;
   const AgentOptions& options_;
   Ended ended_;
+  // By UUID, as CUDA_VISIBLE_DEVICES takes them: real GPUs by their UUID, which stays right
+  // whatever else is hidden, simulated ones by their number on their node.
+  std::map<std::string, std::string> devices_;
   std::map<Key, Running> running_;
   Launcher launcher_;
 };

@@ -1,11 +1,9 @@
 // See server.h.
 #include "main/server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "agent/file_limit.h"
@@ -84,7 +82,7 @@ Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
   std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
   if (Status opened = server->open_service(); !opened) return opened.error();
   if (Status started = server->start_agent(); !started) return started.error();
-  server->wait_for_agent();
+  if (Status welcomed = server->wait_for_agent(); !welcomed) return welcomed.error();
   if (Status started = server->start_api(); !started) return started.error();
   return server;
 }
@@ -136,6 +134,10 @@ Status Server::start_agent() {
 // The agent says hello while it is being started, and may be welcomed before that has returned.
 void Server::to_agent(v1::ServerMessage&& message) {
   const std::lock_guard lock(agent_mutex_);
+  if (message.has_welcome()) {
+    refusal_ = message.welcome().refused();
+    welcomed_.notify_all();
+  }
   if (agent_) {
     agent_->receive(std::move(message));
   } else {
@@ -143,23 +145,13 @@ void Server::to_agent(v1::ServerMessage&& message) {
   }
 }
 
-// Work that comes before its nodes and GPUs are known would be refused as too large for any of
-// them.
-void Server::wait_for_agent() const {
-  const auto known = [&] {
-    return service_->view().read([&](const service::Board& board) {
-      const service::Names& names = board.names();
-      return std::ranges::all_of(hardware_.gpus,
-                                 [&](const agent::GpuDescription& gpu) {
-                                   return static_cast<bool>(names.gpu(gpu.uuid));
-                                 }) &&
-             std::ranges::all_of(hardware_.nodes, [&](const agent::NodeDescription& node) {
-               return static_cast<bool>(names.node(node.name));
-             });
-    });
-  };
-  for (int i = 0; i < 500 && !known(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+// Work that comes before its nodes and GPUs are known would be judged by those of the last start. A
+// disk that is full keeps the welcome back; then it is not waited for.
+Status Server::wait_for_agent() {
+  std::unique_lock lock(agent_mutex_);
+  welcomed_.wait_for(lock, std::chrono::seconds(5), [&] { return refusal_.has_value(); });
+  if (refusal_.value_or("").empty()) return Done{};
+  return Error{"the server's own agent was refused: " + *refusal_};
 }
 
 Status Server::start_api() {

@@ -2,8 +2,10 @@
 // configuration. Only the composition is here.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +48,7 @@ class Server {
   Status open_service();
   Status start_agent();
   Status start_api();
-  void wait_for_agent() const;
+  Status wait_for_agent();
   void to_agent(v1::ServerMessage&& message);
   v1::GetConfigResponse config_response() const;
 
@@ -58,6 +60,8 @@ class Server {
   std::unique_ptr<service::Service> service_;
   std::uint64_t session_ = 0;
   std::mutex agent_mutex_;
+  std::condition_variable welcomed_;
+  std::optional<std::string> refusal_;    // of the agent; "": it was welcomed
   std::vector<v1::ServerMessage> early_;  // answers to an agent that is still being started
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<api::ApiServer> api_;

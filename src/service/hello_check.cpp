@@ -60,7 +60,11 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
   std::set<std::string> nodes;
   for (const v1::Node& node : nodes_of(hello))
     nodes.insert(node.name());
+  std::set<std::string> named;
   for (const v1::Gpu& gpu : hello.gpus()) {
+    if (!named.insert(gpu.uuid()).second) {
+      return "the agent names GPU " + quoted(gpu.uuid()) + " twice";
+    }
     if (const char* expected = core::flaw_in(spec_of(gpu))) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " with " +
              std::to_string(gpu.vram_mb()) + " MiB and a speed of " +
@@ -81,8 +85,9 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
 }
 
 std::string flaw_in_counts(const Names& names, const v1::Hello& hello) {
-  std::set<std::string> kinds, racks, islands, nodes;
+  std::set<std::string> kinds, racks, islands, nodes, gpus;
   for (const v1::Gpu& gpu : hello.gpus()) {
+    if (!names.gpu(gpu.uuid())) gpus.insert(gpu.uuid());
     if (!names.kind(gpu.kind())) kinds.insert(gpu.kind());
     if (!gpu.island().empty() && !names.island(gpu.island())) islands.insert(gpu.island());
   }
@@ -98,6 +103,7 @@ std::string flaw_in_counts(const Names& names, const v1::Hello& hello) {
   for (std::string found :
        {flaw(names.next_kind().value, kinds.size(), core::kMaxKinds, "kinds of GPU"),
         flaw(names.next_node().value, nodes.size(), core::kNodesMax, "nodes"),
+        flaw(names.gpus().size(), gpus.size(), core::kGpusMax, "GPUs"),
         flaw(names.next_rack().value, racks.size(), core::kNodesMax, "racks"),
         flaw(names.next_island().value, islands.size(), core::kGpusMax, "islands")}) {
     if (!found.empty()) return found;

@@ -187,6 +187,9 @@ TEST_F(Refusals, OfNodes) {
 
 TEST_F(Refusals, OfGpus) {
   v1::Hello said = two_nodes();
+  said.mutable_gpus(2)->set_uuid("GPU-0");
+  EXPECT_EQ(refusal(said), "the agent names GPU \"GPU-0\" twice");
+  said = two_nodes();
   said.mutable_gpus(2)->set_node("n7");
   EXPECT_EQ(refusal(said),
             "the agent names GPU \"GPU-2\" on node \"n7\", for which it does not speak");

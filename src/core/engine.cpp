@@ -47,6 +47,7 @@ void run_round(State& state, Decider& decider, Time instant) {
     return;
   }
   if (!decider.settle()) state.continue_at = state.now;
+  arm_preemption(state);
 }
 
 }  // namespace
@@ -83,6 +84,7 @@ std::size_t Engine::step(const Event& event, Actions& out) {
   apply_event(state, event);
   decider.answer(event);
   if (!decider.settle()) state.continue_at = state.now;
+  arm_preemption(state);
   return from_timers;
 }
 

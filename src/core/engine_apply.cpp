@@ -37,13 +37,14 @@ void put_tenant(State& state, const PutTenant& put) {
     tenant.token_nano = token_level_nano(tenant, state.now);
   }
   const bool had_bucket = tenant.spec.token_bucket_size.has_value();
+  if (tenant.spec.guaranteed_gpus.value > 0) --state.placed.guarantees;
+  if (put.spec.guaranteed_gpus.value > 0) ++state.placed.guarantees;
   put_spec(state, put.tenant, put.spec);
   tenant.token_at = state.now;
   if (put.spec.token_bucket_size) {
     const std::int64_t full = *put.spec.token_bucket_size * 1'000'000'000;
     tenant.token_nano = had_bucket ? std::min(tenant.token_nano, full) : full;
   }
-  if (put.spec.guaranteed_gpus.value > 0) state.placed.ranks_differ = true;
 }
 
 void put_model(State& state, const PutModel& put) {
@@ -213,8 +214,7 @@ void apply_quiet_timer(State& state, const DueTimer& timer) {
       refresh_tenant(state, TenantId{timer.handle});
       break;
     case TimerKind::preemption:
-      state.placed.preemption_stale = true;
-      break;
+      break;  // whatever is decided at this instant asks
     case TimerKind::keep_alive:
       arm_keep_alive(state, GpuId{timer.handle});
       break;

@@ -237,20 +237,15 @@ void Decider::cancel_groups() {
 // Work is stopped for other work at whole seconds only: what a plan costs is then bounded however
 // many events come, and any two engines ask at the same instants.
 bool Decider::preempt() {
-  if (!wants_preemption(state_)) return false;
-  const bool is_time = state_.now.ns % kPreemptionStep.ns == 0;
-  Time again = state_.now;
-  if (is_time) {
-    settle_reservations(state_);
-    const PreemptionAnswer answer = plan_preemption(state_);
-    if (answer.plan) {
-      carry_out(state_, *answer.plan, scratch_);
-      return true;
-    }
-    again = answer.again;
+  if (!is_time_to_preempt(state_)) return false;
+  settle_reservations(state_);
+  const PreemptionAnswer answer = plan_preemption(state_);
+  if (answer.plan) {
+    carry_out(state_, *answer.plan, scratch_);
+  } else {
+    note_no_plan(state_, answer.again);
   }
-  note_preemption(state_, again);
-  return false;
+  return answer.plan.has_value();
 }
 
 bool Decider::settle() {

@@ -34,7 +34,7 @@ class Agents {
     } else if (const auto* evict = std::get_if<core::EvictModel>(&action)) {
       at_once_.emplace_back(core::ModelUnloaded{evict->gpu, evict->model, evict->load});
     } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
-      leave(stop->lease, stop->task);
+      leave(now, stop->lease, stop->task);
     } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
       leases_.erase(closed->lease);
     }
@@ -85,11 +85,11 @@ class Agents {
   }
 
   // The lease that runs the task, which leaves it; none: it does not run.
-  LeaseId end(TaskNo task) {
+  LeaseId end(Time now, TaskNo task) {
     for (const auto& [id, lease] : leases_) {
       if (!lease.tasks.contains(task)) continue;
       const LeaseId found = id;
-      leave(found, task);
+      leave(now, found, task);
       return found;
     }
     return LeaseId::none();
@@ -120,12 +120,17 @@ class Agents {
     at_once_.emplace_back(core::LeaseStarted{batch.lease});
   }
 
-  // A lease whose last task is gone is reported ended.
-  void leave(LeaseId id, TaskNo task) {
+  // A lease whose last task is gone is reported ended, once that has stopped.
+  void leave(Time now, LeaseId id, TaskNo task) {
     const auto lease = leases_.find(id);
     if (lease == leases_.end()) return;
     lease->second.tasks.erase(task);
     if (!lease->second.tasks.empty()) return;
+    const Duration stops = script_.task_plans.at(task).stops;
+    if (stops.ns > 0) {
+      lease->second.ends = now + stops;
+      return;
+    }
     leases_.erase(lease);
     at_once_.emplace_back(core::LeaseEnded{id, {}});
   }
@@ -228,7 +233,7 @@ class Player {
   }
 
   void carry_out(const EndTask& end) {
-    const LeaseId lease = agents_.end(end.outcome.task);
+    const LeaseId lease = agents_.end(now_, end.outcome.task);
     if (lease) return step(core::TaskEnded{lease, end.outcome});
     faults_.push_back("at " + text_of(now_) + ": task " +
                       script_.names.tasks.at(end.outcome.task.value) + " does not run");

@@ -158,6 +158,7 @@ std::string Log::deferral(const TaskDeferred& deferred) const {
     case ReasonCode::waits_for_time:
       return "retry " + name + " at " + text_of(deferred.eligible_at) + " after " +
              failure_name(deferred.failure);
+    case ReasonCode::preempted:
     case ReasonCode::gpu_lost:
       return "put back " + name + ": " + reason(deferred.reason, deferred.task);
     default:

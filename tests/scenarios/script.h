@@ -25,6 +25,7 @@ struct ScriptError : std::runtime_error {
 
 // How agents treat a task or a model, where it is not as expected.
 struct TaskPlan {
+  Duration stops{0};  // how long it takes to stop when it is told to
   std::optional<Duration> takes;
   std::uint32_t failing_attempts = 0;
   core::Failure failure = core::Failure::error;

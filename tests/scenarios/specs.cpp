@@ -187,6 +187,7 @@ void read_fields(Words& w, core::TaskSpec& spec) {
 }
 
 void read_fields(Words& w, TaskPlan& plan) {
+  set_if(plan.stops, w.duration("stops"));
   if (const auto takes = w.duration("takes")) plan.takes = *takes;
   if (const auto kind = w.option("fails")) {
     plan.failure = read_failure(w, *kind);

@@ -440,7 +440,7 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.share = static_cast<std::uint16_t>(share_of(state, spec).value);
   row.gpus = spec.gpus;
   row.tier = spec.tier;
-  if (spec.tier > 0) state.placed.ranks_differ = true;
+  if (spec.tier > 0) ++state.placed.low_tier_tasks;
   row.max_attempts = spec.retry.max_attempts;
   row.retry_on = spec.retry.on;
   row.on_dependency_failure = spec.on_dependency_failure;

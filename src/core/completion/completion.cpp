@@ -107,6 +107,7 @@ void finish_task(State& state, const TaskFinished& finished) {
     if (was_pending) leave_flow(state, slot);
   }
   --tenant.live;
+  if (row.tier > 0) --state.placed.low_tier_tasks;
   leave_group(state, slot);
   tell_dependants(state, slot, finished.state == TaskState::completed);
   if (row.shape != kNoSlot) {

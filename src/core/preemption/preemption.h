@@ -32,8 +32,7 @@ struct PreemptionPlan {
 
 struct PreemptionAnswer {
   std::optional<PreemptionPlan> plan;
-  // Without a plan: when the first lease that is still protected is so no more.
-  Time again = Time::never();
+  Time again = Time::never();  // without a plan: when the first protected lease is so no more
 };
 
 // For the first of the tasks that wait in front (placed.first_waiting) for which there is a plan.

@@ -19,10 +19,9 @@ void claim_nodes(State& state, TaskNo task, const std::vector<GpuId>& gpus, std:
   }
 }
 
-// The first whole step after the instant, or at it.
-Time step_from(Time at) {
-  const std::int64_t step = kPreemptionStep.ns;
-  return at == Time::never() ? at : Time{(at.ns + step - 1) / step * step};
+bool may_preempt(const State& state) {
+  const PlacedWork& placed = state.placed;
+  return state.policy.preemption && placed.ranks_differ() && !placed.ranked.empty();
 }
 
 }  // namespace
@@ -65,25 +64,32 @@ bool is_claim_free(const State& state, const std::vector<GpuId>& gpus) {
   });
 }
 
-bool wants_preemption(const State& state) {
+bool is_time_to_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
-  return state.policy.preemption && placed.ranks_differ && placed.preemption_stale &&
-         !placed.ranked.empty();
+  const bool is_new = placed.preemption_stale || placed.no_plan_before <= state.now;
+  return is_new && state.now.ns % kPreemptionStep.ns == 0 && may_preempt(state);
 }
 
-void note_preemption(State& state, Time again) {
-  state.placed.preemption_stale = again == state.now;
-  const Time due = step_from(again == state.now ? Time{again.ns + 1} : again);
-  state.timers.set(TimerKind::preemption, 0, 0, due);
+void note_no_plan(State& state, Time again) {
+  state.placed.preemption_stale = false;
+  state.placed.no_plan_before = again;
 }
 
-void look_for_ranks(State& state) {
-  bool differ = std::any_of(state.tenants.begin(), state.tenants.end(), [](const Tenant& tenant) {
-    return tenant.spec.guaranteed_gpus.value > 0;
-  });
-  for (std::uint32_t slot = 0; slot < state.tasks.slots() && !differ; ++slot)
-    differ = state.tasks.is_live(slot) && state.tasks.row(slot).tier > 0;
-  state.placed.ranks_differ = differ;
+void arm_preemption(State& state) {
+  const std::int64_t step = kPreemptionStep.ns;
+  const Time next{(state.now.ns / step + 1) * step};
+  state.timers.set(TimerKind::preemption, 0, 0, may_preempt(state) ? next : Time::never());
+}
+
+void count_ranks(State& state) {
+  state.placed.guarantees = 0;
+  state.placed.low_tier_tasks = 0;
+  for (const Tenant& tenant : state.tenants)
+    state.placed.guarantees += tenant.spec.guaranteed_gpus.value > 0 ? 1 : 0;
+  for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+    const bool is_low = state.tasks.is_live(slot) && state.tasks.row(slot).tier > 0;
+    state.placed.low_tier_tasks += is_low ? 1 : 0;
+  }
 }
 
 }  // namespace berth::core

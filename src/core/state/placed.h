@@ -157,9 +157,12 @@ struct PlacedWork {
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
   std::vector<TaskNo> first_waiting;  // the first tasks in order that could not start
-  bool ranks_differ = false;  // guarantees or several tiers: something may be preempted
-  // Something has changed that a plan of preemption would see.
+  // Of preemption: what makes ranks differ, and whether something has changed that a plan would see.
+  std::uint32_t guarantees = 0;  // tenants that have one
+  std::uint64_t low_tier_tasks = 0;
+  bool ranks_differ() const { return guarantees > 0 || low_tier_tasks > 0; }
   bool preemption_stale = true;
+  Time no_plan_before{0};
   std::optional<NextStart> next;  // what starts next, until anything changes
 };
 

@@ -142,7 +142,7 @@ bool Pass::start_claimed() {
 
 bool Pass::reserve_for_first(std::int64_t& visits) {
   constexpr OrderKey kNobody{INT64_MIN, 0, 0, 0};
-  const bool may_preempt = state_.policy.preemption && placed_.ranks_differ;
+  const bool may_preempt = state_.policy.preemption && placed_.ranks_differ();
   const std::size_t depth = std::max<std::size_t>(state_.policy.reservations, may_preempt ? 1 : 0);
   placed_.first_waiting.clear();
   if (depth == 0) placed_.plan.last = kNobody;

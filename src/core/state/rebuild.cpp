@@ -169,8 +169,8 @@ void rebuild_indexes(State& state) {
   if (state.shape_table.live() > 0) keep_cells(state);
   for (std::uint32_t i = 0; i < state.queues.size(); ++i)
     refresh_queue(state, QueueId{i});
-  look_for_ranks(state);
-  if (wants_preemption(state)) note_preemption(state, state.now);
+  count_ranks(state);
+  arm_preemption(state);
 }
 
 void rebuild_links(State& state) {

@@ -331,12 +331,14 @@ bool is_claimed(const State& state, const Gpu& gpu);
 // Whether all that the task has claimed is free.
 bool is_claim_free(const State& state, const std::vector<GpuId>& gpus);
 inline constexpr Duration kPreemptionStep = seconds(1);
-// Whether there is anything that might be stopped for other work, now or later, from the tables.
-void look_for_ranks(State& state);
-// Whether a plan could come out otherwise than the last one.
-bool wants_preemption(const State& state);
-// It was asked, or will be, and may be worth asking again from then on.
-void note_preemption(State& state, Time again);
+// Counts, from the tables, what makes ranks differ.
+void count_ranks(State& state);
+// Whether it is the time to plan, and a plan could come out otherwise than the last one.
+bool is_time_to_preempt(const State& state);
+// No plan was found; unless something changes there is none before this instant.
+void note_no_plan(State& state, Time again);
+// While placed work waits and ranks differ, it is asked again at every whole step.
+void arm_preemption(State& state);
 // --- GPUs in MIG mode (state/mig_ops.cpp) -----------------------------------------------------
 
 // Whether instances may start there: it is up, accepts work, and has nothing left of another mode.

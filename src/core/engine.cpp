@@ -44,7 +44,7 @@ void run_round(State& state, Decider& decider, Time instant) {
   const bool more_due = timer && timer->due <= state.now;
   if (more_due) {
     state.continue_at = state.now;
-    return;
+    return arm_preemption(state);
   }
   if (!decider.settle()) state.continue_at = state.now;
   arm_preemption(state);

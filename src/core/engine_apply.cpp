@@ -77,6 +77,7 @@ void put_queue(State& state, const PutQueue& put) {
 
 void put_node(State& state, const PutNode& put) {
   ASSERT(flaw_in(put.spec) == nullptr && put.node.value < kNodesMax);
+  drop_claims_on(state, put.node);
   node_for(state, put.node).spec = put.spec;
   state.placed.cells_stale = true;
   note_mig_node(state, put.node);
@@ -85,6 +86,7 @@ void put_node(State& state, const PutNode& put) {
 void put_gpu(State& state, const PutGpu& put) {
   const bool fresh = is_new(state.gpus, put.gpu.value);
   ASSERT(flaw_in(put.spec) == nullptr);
+  if (!fresh && is_claimed(state, state.gpu(put.gpu))) release_keep(state, put.gpu);
   if (!fresh) leave_node(state, put.gpu);
   // What runs there takes its CPUs and memory along to another node.
   const std::vector<std::uint32_t> leases = state.gpu(put.gpu).leases;
@@ -108,6 +110,7 @@ void set_policy(State& state, const PolicySpec& spec) {
   state.policy = spec;
   state.rule = &rule_for(spec.order);
   rebuild_indexes(state);
+  drop_unfit_claims(state);
 }
 
 void lose(State& state, GpuId id) {
@@ -185,7 +188,8 @@ void flush(State& state, QueueId id) {
 
 void apply_quiet_timer(State& state, const DueTimer& timer) {
   state.placed.next.reset();
-  if (timer.kind == TimerKind::tier) state.placed.preemption_stale = true;
+  const bool reorders = timer.kind == TimerKind::tier || timer.kind == TimerKind::usage;
+  if (reorders) state.placed.preemption_stale = true;
   state.timers.clear(timer.kind, timer.handle);
   switch (timer.kind) {
     case TimerKind::fill:

@@ -253,12 +253,6 @@ bool comes_before(const State& state, GpuId id, TaskNo task) {
   return false;
 }
 
-// A claim stands while the task could start.
-bool claim_stands(const State& state, TaskNo task) {
-  const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
-  return row.state == TaskState::pending && state.flows.flow(row.flow).competes;
-}
-
 bool release_stale_keep(const State& state, Actions& out) {
   for (const auto& [task, gpus] : state.kept) {
     if (state.claims.contains(task) && claim_stands(state, task)) continue;
@@ -284,7 +278,9 @@ bool keep_from_batch(const State& state, QueueId queue, const OrderKey& key, Act
   if (r == nullptr || state.gpu(gpu).held_for) return false;
   const TaskNo task{r->handle};
   const std::uint32_t slot = state.tasks.slot_of(task);
-  if (slot == kNoSlot || key < placed_key_of(state, slot)) return false;
+  if (slot == kNoSlot || state.claims.contains(task) || key < placed_key_of(state, slot)) {
+    return false;
+  }
   out.push_back(HoldGpu{gpu, state.tasks.row(slot).queue, task});
   return true;
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kRipePerStep = 256;
 constexpr std::size_t kCancelsPerStep = 256;
+constexpr std::size_t kPreemptorsTried = 8;
 
 // A gang that lost a GPU: what it uses was counted when it had them all.
 bool has_lost_slices(const Lease& lease) {
@@ -238,8 +239,7 @@ void Decider::cancel_groups() {
 // many events come, and any two engines ask at the same instants.
 bool Decider::preempt() {
   if (!is_time_to_preempt(state_)) return false;
-  settle_reservations(state_);
-  const PreemptionAnswer answer = plan_preemption(state_);
+  const PreemptionAnswer answer = plan_preemption(state_, first_waiting(state_, kPreemptorsTried));
   if (answer.plan) {
     carry_out(state_, *answer.plan, scratch_);
   } else {

@@ -57,9 +57,13 @@ struct EngineRecord {
   // What is due at `now` but was left by a count limit: batches to call filled, tiers to cross.
   std::vector<QueueId> fills_due;   // ascending
   std::vector<FlowName> tiers_due;  // ascending
+  // Since when no plan of preemption is worth making, or that one is; follows from history.
+  bool preemption_stale = true;
+  Time no_plan_before;
 };
 BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn,
-             last_served, continue_at, cancelling, fills_due, tiers_due);
+             last_served, continue_at, cancelling, fills_due, tiers_due, preemption_stale,
+             no_plan_before);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------
 

@@ -98,6 +98,9 @@ bool Restorer::check_engine() {
   begin(StateSection::engine, "engine");
   const auto& fills = engine_.fills_due;
   const auto& tiers = engine_.tiers_due;
+  const Time again = engine_.no_plan_before;
+  require(again == Time::never() || (again.ns >= 0 && again.ns < INT64_MAX / 2),
+          "an instant of the engine's axis");
   require(!engine_.last_served || state_->has(engine_.last_served), "a queue that exists");
   require(ascends(fills) && (fills.empty() || state_->has(fills.back())), "queues that exist");
   require(ascends(tiers) && std::all_of(tiers.begin(), tiers.end(),
@@ -401,6 +404,9 @@ void Restorer::derive() {
   if (cut_short) finish_round(state, engine_, std::move(before));
 
   // These follow from history, not from the tables.
+  state.placed.preemption_stale = engine_.preemption_stale;
+  state.placed.no_plan_before = engine_.no_plan_before;
+  arm_preemption(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {
     state.timers.set(core::TimerKind::keep_alive, i, i, keep_alives_[i].value_or(Time::never()));
   }

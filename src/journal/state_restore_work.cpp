@@ -380,6 +380,10 @@ void Restorer::take_claims() {
     for (const auto& [rank, gpu] : ranks)
       gpus.push_back(gpu);
     enter_claim(*state_, task, gpus);
+    const TaskRow& row = state_->tasks.row(slot);
+    const Milli use{std::int64_t{row.share} * row.gpus};
+    state_->tenant(row.tenant).in_use += use;
+    state_->queue(row.queue).in_use += use;
   }
 }
 

@@ -43,7 +43,9 @@ EngineRecord engine_record(const State& state) {
                       .continue_at = state.continue_at,
                       .cancelling = {},
                       .fills_due = {},
-                      .tiers_due = {}};
+                      .tiers_due = {},
+                      .preemption_stale = state.placed.preemption_stale,
+                      .no_plan_before = state.placed.no_plan_before};
   for (const auto& [group, below] : state.cancelling)
     record.cancelling.push_back({group, below});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {

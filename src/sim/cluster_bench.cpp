@@ -182,6 +182,35 @@ ClusterBenchCase run_no(const ClusterBenchOptions& options) {
   return result;
 }
 
+core::TaskSpec low_single(Rng& rng) {
+  core::TaskSpec spec = single(rng);
+  spec.tier = 1;
+  return spec;
+}
+
+ClusterBenchCase run_preempt(const ClusterBenchOptions& options) {
+  ClusterBenchCase result{
+      .name = "preempt",
+      .what = "a gang of 512 GPUs of tier 0 on a cluster full of tier 1: the plan, as one step",
+      .unit = "ms",
+      .goal = 100};
+  ClusterLoop loop = weighted_cluster(options);
+  fill(loop, low_single, options.pending);
+  loop.wait_until(Time{0} + seconds(120));
+  core::TaskSpec spec = task_for(0, seconds(3600));
+  spec.gpus = static_cast<std::uint16_t>(
+      std::min<std::uint32_t>(kLargeGang, options.nodes * kBenchNodeGpus / 2));
+  loop.reset();
+  loop.submit(spec);
+  ASSERT(loop.preempted() > 0);
+  result.value = static_cast<double>(loop.preempting_ns_max()) * 1e-6;
+  result.more.push_back({"stopped", static_cast<double>(loop.preempted())});
+  result.more.push_back({"until_started_ms", loop.spent().cpu_s * 1e3});
+  result.more.push_back({"pending", static_cast<double>(loop.waiting())});
+  result.hash = loop.hash();
+  return result;
+}
+
 // --- the shapes of published benchmarks ---
 
 struct KueueClass {
@@ -290,11 +319,58 @@ ClusterBenchCase run_kai_unschedulable(const ClusterBenchOptions& options) {
   return result;
 }
 
-// A plan of preemption for the large gang, and KAI's reclaim, stand here once there is preemption.
-constexpr std::array<std::string_view, 7> kNames = {
-    "singles", "gangs", "no", "kueue_large_scale", "kai_fill", "kai_gang", "kai_unschedulable"};
+// A tenant has all GPUs on loan from another, which now wants some of them back: until it runs.
+ClusterBenchCase reclaim(const ClusterBenchOptions& options, ClusterBenchCase result,
+                         std::uint32_t jobs, std::uint16_t gpus) {
+  core::TenantSpec owner;
+  owner.guaranteed_gpus = Milli{std::int64_t{kai_nodes(options)} * kBenchNodeGpus * 1000};
+  ClusterLoop loop({kai_nodes(options), 2, {core::TenantSpec{}, owner}}, options.seed);
+  kai_fill(loop, options);
+  loop.wait_until(Time{0} + seconds(120));
+  loop.reset();
+  for (std::uint32_t i = 0; i < jobs; ++i) {
+    core::TaskSpec spec = task_for(1, seconds(3600));
+    spec.gpus = gpus;
+    loop.submit(spec);
+  }
+  while (loop.starts() < jobs)
+    ASSERT(loop.turn());
+  result.value = loop.spent().cpu_s;
+  result.more.push_back({"stopped", static_cast<double>(loop.preempted())});
+  result.hash = loop.hash();
+  return result;
+}
+
+ClusterBenchCase run_kai_reclaim_one(const ClusterBenchOptions& options) {
+  return reclaim(options,
+                 kai_case(options, "kai_reclaim_one", "one GPU of 500 full nodes reclaimed", 13.9),
+                 1, 1);
+}
+
+ClusterBenchCase run_kai_reclaim_gang(const ClusterBenchOptions& options) {
+  const auto gpus = static_cast<std::uint16_t>(
+      std::min<std::uint32_t>(250, kai_nodes(options) * kBenchNodeGpus / 2));
+  return reclaim(
+      options,
+      kai_case(options, "kai_reclaim_gang", "250 GPUs of 500 full nodes reclaimed for one job", 102),
+      1, gpus);
+}
+
+ClusterBenchCase run_kai_reclaim_all(const ClusterBenchOptions& options) {
+  return reclaim(options,
+                 kai_case(options, "kai_reclaim_all",
+                          "500 full nodes reclaimed by 4,000 one-GPU jobs", 694),
+                 kai_nodes(options) * kBenchNodeGpus, 1);
+}
+
+constexpr std::array<std::string_view, 11> kNames = {
+    "singles",  "gangs",    "no",                "preempt",         "kueue_large_scale",
+    "kai_fill", "kai_gang", "kai_unschedulable", "kai_reclaim_one", "kai_reclaim_gang",
+    "kai_reclaim_all"};
 constexpr std::array kRuns = {
-    run_singles, run_gangs, run_no, run_kueue, run_kai_fill, run_kai_gang, run_kai_unschedulable};
+    run_singles,  run_gangs,    run_no,                run_preempt,         run_kueue,
+    run_kai_fill, run_kai_gang, run_kai_unschedulable, run_kai_reclaim_one, run_kai_reclaim_gang,
+    run_kai_reclaim_all};
 static_assert(kNames.size() == kRuns.size());
 
 }  // namespace

@@ -94,11 +94,28 @@ bool ClusterLoop::turn() {
   return true;
 }
 
+void ClusterLoop::wait_until(Time at) {
+  while (std::min(engine_.next_wakeup(), due_.empty() ? Time::never() : due_.top().at) < at)
+    turn();
+  now_ = at;
+}
+
+// Agents obey at once.
+void ClusterLoop::report_stops() {
+  while (!stopping_.empty()) {
+    const LeaseId lease = stopping_.back();
+    stopping_.pop_back();
+    step(core::LeaseEnded{lease, {}});
+  }
+}
+
 void ClusterLoop::report_starts() {
+  report_stops();
   while (!started_.empty()) {
     const LeaseId lease = started_.back();
     started_.pop_back();
     step(core::LeaseStarted{lease});
+    report_stops();
   }
 }
 
@@ -127,6 +144,13 @@ void ClusterLoop::listen() {
       if (ended->state != core::TaskState::completed) continue;
       --running_;
       ++ended_;
+    } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
+      if (stopping_.empty() || stopping_.back() != stop->lease) stopping_.push_back(stop->lease);
+    } else if (const auto* back = std::get_if<core::TaskDeferred>(&action)) {
+      if (back->reason.code != core::ReasonCode::preempted) continue;
+      --running_;
+      ++preempted_;
+      preempting_ns_max_ = std::max(preempting_ns_max_, step_ns_.back());
     } else if (std::holds_alternative<core::TaskRefused>(action)) {
       ++refusals_;
     }

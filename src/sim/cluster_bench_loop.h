@@ -39,6 +39,9 @@ class ClusterLoop {
   // To be submitted then.
   void submit_at(Time at, const core::TaskSpec& spec);
 
+  // Everything due before the instant, and then it is that instant.
+  void wait_until(Time at);
+
   // Called for every task that ends.
   std::function<void()> on_end = [] {};
 
@@ -47,6 +50,9 @@ class ClusterLoop {
   Time now() const { return now_; }
   std::uint64_t starts() const { return starts_; }
   std::uint64_t refusals() const { return refusals_; }
+  // Tasks that were put back for others, and the longest step in which that was decided.
+  std::uint64_t preempted() const { return preempted_; }
+  std::int64_t preempting_ns_max() const { return preempting_ns_max_; }
   // Live tasks that do not run.
   std::uint64_t waiting() const;
   std::uint64_t hash() const { return hash_.value(); }
@@ -72,6 +78,7 @@ class ClusterLoop {
   void step(core::EventBody body);
   void listen();
   void report_starts();
+  void report_stops();
 
   Rng rng_;
   core::Engine engine_;
@@ -86,6 +93,9 @@ class ClusterLoop {
   std::uint64_t ended_ = 0;  // of which on_end was not told yet
   std::uint64_t starts_ = 0;
   std::uint64_t refusals_ = 0;
+  std::vector<LeaseId> stopping_;
+  std::uint64_t preempted_ = 0;
+  std::int64_t preempting_ns_max_ = 0;
 };
 
 std::int64_t thread_cpu_ns();

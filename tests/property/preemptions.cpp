@@ -176,10 +176,7 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
       const core::State& state = world.engine().state();
       if (state.continue_at != Time::never()) return;
       for (const auto& [task, gpus] : state.claims) {
-        const core::TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
-        const bool could = row.state == core::TaskState::pending &&
-                           state.flows.flow(row.flow).competes;
-        if (could && is_claim_free(state, gpus)) {
+        if (claim_stands(state, task) && is_claim_free(state, gpus)) {
           throw Broken("task " + std::to_string(task.value) + " does not take up its claim");
         }
       }

@@ -127,8 +127,10 @@ bool nodes_suffice(const State& state, const TaskRow& row, const Shape& shape,
                    const std::vector<GpuId>& gpus, const std::set<std::uint32_t>& gone) {
   for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
     const Node& node = state.node(part.node);
-    std::int64_t cpu = (node.spec.cpu - node.cpu_used - node.cpu_claimed).value;
-    std::int64_t memory = (node.spec.memory - node.memory_used - node.memory_claimed).value;
+    const Milli cpu_left = node.spec.cpu - node.cpu_used - node.cpu_claimed;
+    const Mib memory_left = node.spec.memory - node.memory_used - node.memory_claimed;
+    std::int64_t cpu = std::max<std::int64_t>(0, cpu_left.value);
+    std::int64_t memory = std::max<std::int64_t>(0, memory_left.value);
     for (const std::uint32_t slot : gone) {
       const Lease& lease = state.leases[slot];
       for (const NodeCount& held : count_by_node(state, lease.gpus, lease.node)) {
@@ -187,8 +189,10 @@ PreemptionAnswer plan_for(const State& state, std::uint32_t slot) {
   Victims victims = victims_for(state, rank);
   PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
   std::vector<std::uint32_t> order;
-  for (const Victim& victim : victims.order) {
-    if (uses.take(victim, rank)) order.push_back(victim.lease);
+  for (const bool straddles : {false, true}) {
+    for (const Victim& victim : victims.order) {
+      if (uses.take(victim, rank, straddles)) order.push_back(victim.lease);
+    }
   }
   if (order.empty()) return answer;
   const std::vector<Shape> asked = shapes_for_tree(state, shape);
@@ -205,9 +209,9 @@ PreemptionAnswer plan_for(const State& state, std::uint32_t slot) {
 
 }  // namespace
 
-PreemptionAnswer plan_preemption(const State& state) {
+PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& waiting) {
   PreemptionAnswer none;
-  for (const TaskNo task : state.placed.first_waiting) {
+  for (const TaskNo task : waiting) {
     const std::uint32_t slot = state.tasks.slot_of(task);
     if (slot == kNoSlot) continue;
     const TaskRow& row = state.tasks.row(slot);

@@ -3,8 +3,9 @@
 //
 // Rank: tier x 2, and 1 more for work over its tenant's guarantee. A task may stop only work of a
 // higher rank than its own, counted as if that were to start again: what was stopped can therefore
-// never stop its preemptor in turn, and no tenant is brought below what it is guaranteed. Ageing
-// lifts nobody here. Work is not stopped before it has run for `protected_run`, nor where it may
+// never stop its preemptor in turn. Work that leaves its tenant with what it is guaranteed goes
+// first; a gang that is partly over the guarantee goes only where that does not do. Ageing lifts
+// nobody here. Work is not stopped before it has run for `protected_run`, nor where it may
 // start only once.
 //
 // A plan names the GPUs, and every lease that lies on them or has the CPUs they need, and no other.
@@ -35,9 +36,8 @@ struct PreemptionAnswer {
   Time again = Time::never();  // without a plan: when the first protected lease is so no more
 };
 
-// For the first of the tasks that wait in front (placed.first_waiting) for which there is a plan.
-// REQUIRES settled reservations.
-PreemptionAnswer plan_preemption(const State& state);
+// For the first of these pending tasks for which there is one.
+PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& waiting);
 
 // The claim, and what stops.
 void carry_out(const State& state, const PreemptionPlan& plan, Actions& out);

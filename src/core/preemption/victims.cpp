@@ -51,10 +51,6 @@ Victims victims_for(const State& state, std::int64_t rank) {
 }
 
 Uses::Uses(const State& state) : state_(state) {
-  for (const auto& [task, gpus] : state.claims) {
-    const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
-    change(row.tenant, row.share * static_cast<std::int64_t>(gpus.size()));
-  }
   // What is being stopped counts as in use until its agent says so.
   for (const Lease& lease : state.leases) {
     if (!lease.id || !lease.preempted) continue;
@@ -83,12 +79,17 @@ std::int64_t Uses::rank_of(const TaskRow& row) const {
   return rank_at(row.tier, is_guaranteed(row.tenant, std::int64_t{row.share} * row.gpus));
 }
 
-bool Uses::take(const Victim& victim, std::int64_t rank) {
+bool Uses::take(const Victim& victim, std::int64_t rank, bool straddles) {
   const Lease& lease = state_.leases[victim.lease];
-  // If it came back it would be counted on top of what is left: as it is counted now.
+  if (taken_.contains(victim.lease)) return false;
   for (const LeaseTask& task : lease.tasks) {
+    // If it came back it would be counted on top of what is left: as it is counted now.
     if (rank_at(victim.tier, is_guaranteed(task.tenant, 0)) <= rank) return false;
+    // Without it, one more of anything must be over the guarantee.
+    const bool leaves_less = is_guaranteed(task.tenant, 1 - task.use.value);
+    if (!straddles && rank_at(victim.tier, leaves_less) <= rank) return false;
   }
+  taken_.insert(victim.lease);
   for (const LeaseTask& task : lease.tasks)
     change(task.tenant, -task.use.value);
   return true;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/state/state.h"
@@ -23,8 +24,8 @@ struct Victims {
 // All that might be stopped for work of this rank, whatever their tenants are guaranteed.
 Victims victims_for(const State& state, std::int64_t rank);
 
-// What tenants use once all claims are taken up and all that is being stopped has gone; and then
-// without the victims taken so far. Each counts for the tenant and all above it.
+// What tenants use, claims included, once all that is being stopped has gone; and then without the
+// victims taken so far. Each counts for the tenant and all above it.
 class Uses {
  public:
   explicit Uses(const State& state);
@@ -32,8 +33,8 @@ class Uses {
   // The rank of the task as if it started now.
   std::int64_t rank_of(const TaskRow& row) const;
   // Whether the lease may be stopped, after those taken so far, by work of this rank; then it is
-  // taken.
-  bool take(const Victim& victim, std::int64_t rank);
+  // taken. `straddles`: also if that leaves a tenant with less than it is guaranteed.
+  bool take(const Victim& victim, std::int64_t rank, bool straddles);
 
  private:
   void change(TenantId tenant, std::int64_t amount);
@@ -41,6 +42,7 @@ class Uses {
 
   const State& state_;
   std::map<TenantId, std::int64_t> changes_;
+  std::set<std::uint32_t> taken_;
 };
 
 }  // namespace berth::core

@@ -208,6 +208,13 @@ void check_counters(const State& state, const Derived& derived, Findings& findin
     for (const LeaseTask& task : lease.tasks)
       tenants[task.tenant].in_use += task.use.value;
   }
+  for (const auto& [task, gpus] : state.claims) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    if (slot == kNoSlot) continue;
+    const TaskRow& row = state.tasks.row(slot);
+    tenants[row.tenant].in_use += std::int64_t{row.share} * row.gpus;
+    queues[row.queue].in_use += std::int64_t{row.share} * row.gpus;
+  }
   check_lease_table(state, findings);
   check_tenant_counters(state, tenants, findings);
   check_queue_counters(state, queues, findings);

@@ -19,6 +19,14 @@ void claim_nodes(State& state, TaskNo task, const std::vector<GpuId>& gpus, std:
   }
 }
 
+// What the task will use counts for its tenant and queue from the claim on.
+void claim_use(State& state, const TaskRow& row, std::int64_t sign) {
+  const Milli use{sign * row.share * row.gpus};
+  change_in_use(state, row.tenant, use);
+  state.queue(row.queue).in_use += use;
+  refresh_queue(state, row.queue);
+}
+
 bool may_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
   return state.policy.preemption && placed.ranks_differ() && !placed.ranked.empty();
@@ -38,11 +46,13 @@ void claim_gpus(State& state, TaskNo task, const std::vector<GpuId>& gpus) {
     if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) release_keep(state, gpu);
   }
   enter_claim(state, task, gpus);
+  claim_use(state, state.tasks.row(state.tasks.slot_of(task)), 1);
 }
 
 void enter_claim(State& state, TaskNo task, const std::vector<GpuId>& gpus) {
   state.claims.emplace(task, gpus);
   claim_nodes(state, task, gpus, 1);
+  state.placed.stale = true;
 }
 
 void drop_claim(State& state, TaskNo task) {
@@ -51,6 +61,40 @@ void drop_claim(State& state, TaskNo task) {
   const std::vector<GpuId> gpus = claim->second;
   state.claims.erase(claim);
   claim_nodes(state, task, gpus, -1);
+  claim_use(state, state.tasks.row(state.tasks.slot_of(task)), -1);
+  state.placed.stale = true;
+}
+
+void drop_claims_on(State& state, NodeId node) {
+  std::vector<TaskNo> tasks;
+  for (const auto& [task, gpus] : state.claims) {
+    const bool is_there = std::any_of(gpus.begin(), gpus.end(), [&](GpuId gpu) {
+      return state.gpu(gpu).spec.node == node;
+    });
+    if (is_there) tasks.push_back(task);
+  }
+  for (const TaskNo task : tasks)
+    release_keeps(state, task);
+}
+
+void drop_unfit_claims(State& state) {
+  std::vector<TaskNo> tasks;
+  for (const auto& [task, gpus] : state.claims) {
+    const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+    const bool fits = std::all_of(gpus.begin(), gpus.end(), [&](GpuId gpu) {
+      return state.gpu(gpu).usable.value >= row.vram;
+    });
+    if (!fits) tasks.push_back(task);
+  }
+  for (const TaskNo task : tasks)
+    release_keeps(state, task);
+}
+
+bool claim_stands(const State& state, TaskNo task) {
+  const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+  // What it uses is counted already.
+  return row.state == TaskState::pending && !state.queue(row.queue).paused &&
+         tenant_allows(state, row.tenant, Milli{0});
 }
 
 bool is_claimed(const State& state, const Gpu& gpu) {
@@ -60,7 +104,10 @@ bool is_claimed(const State& state, const Gpu& gpu) {
 bool is_claim_free(const State& state, const std::vector<GpuId>& gpus) {
   return std::all_of(gpus.begin(), gpus.end(), [&](GpuId id) {
     const Gpu& gpu = state.gpu(id);
-    return gpu.leases.empty() && gpu.weights_busy.value == 0;
+    const Node& node = state.node(gpu.spec.node);
+    return gpu.leases.empty() && gpu.weights_busy.value == 0 &&
+           node.cpu_used + node.cpu_claimed <= node.spec.cpu &&
+           node.memory_used + node.memory_claimed <= node.spec.memory;
   });
 }
 
@@ -76,9 +123,15 @@ void note_no_plan(State& state, Time again) {
 }
 
 void arm_preemption(State& state) {
+  const PlacedWork& placed = state.placed;
   const std::int64_t step = kPreemptionStep.ns;
-  const Time next{(state.now.ns / step + 1) * step};
-  state.timers.set(TimerKind::preemption, 0, 0, may_preempt(state) ? next : Time::never());
+  Time due{(state.now.ns / step + 1) * step};
+  if (!placed.preemption_stale && placed.no_plan_before > due) {
+    due = placed.no_plan_before == Time::never()
+              ? Time::never()
+              : Time{(placed.no_plan_before.ns + step - 1) / step * step};
+  }
+  state.timers.set(TimerKind::preemption, 0, 0, may_preempt(state) ? due : Time::never());
 }
 
 void count_ranks(State& state) {

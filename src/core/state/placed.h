@@ -156,7 +156,6 @@ struct PlacedWork {
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
-  std::vector<TaskNo> first_waiting;  // the first tasks in order that could not start
   // Of preemption: what makes ranks differ, and whether something has changed that a plan would see.
   std::uint32_t guarantees = 0;  // tenants that have one
   std::uint64_t low_tier_tasks = 0;

@@ -203,6 +203,7 @@ bool has_more(const NodeView& now, const NodeView& before) {
 
 void note_node(State& state, NodeId id) {
   Node& node = state.node(id);
+  if (!state.claims.empty()) state.placed.stale = true;  // views do not show what is claimed
   if (!state.placed.in_use || node.dirty) return;
   node.dirty = true;
   state.placed.dirty.push_back(id);

@@ -57,17 +57,17 @@ class Pass {
   explicit Pass(State& state) : state_(state), placed_(state.placed) { ++placed_.passes; }
 
   void run() {
-    if (start_claimed()) return;
     wake_gangs(state_);
     forget_reservations(state_);
     std::int64_t visits = state_.policy.backfill_visits;
     const bool all_seen = reserve_for_first(visits) || (!placed_.next && look_behind(visits));
+    start_claimed();
     finish(all_seen);
   }
 
  private:
   // A task whose claim has become free is next, whatever else waits.
-  bool start_claimed();
+  void start_claimed();
   // True: every task was looked at.
   bool reserve_for_first(std::int64_t& visits);
   bool look_behind(std::int64_t& visits);
@@ -127,24 +127,18 @@ bool Pass::starts(const PlacedOrder::Item& item) {
   return false;
 }
 
-bool Pass::start_claimed() {
+void Pass::start_claimed() {
   for (const auto& [task, gpus] : state_.claims) {
+    if (!claim_stands(state_, task) || !is_claim_free(state_, gpus)) continue;
     const std::uint32_t slot = state_.tasks.slot_of(task);
-    const TaskRow& row = state_.tasks.row(slot);
-    const bool may_start = row.state == TaskState::pending && state_.flows.flow(row.flow).competes;
-    if (!may_start || !is_claim_free(state_, gpus)) continue;
     placed_.next = NextStart{slot, placed_key_of(state_, slot), {NodeId::none(), gpus, {}}};
-    placed_.stale = true;
-    return true;
+    return;
   }
-  return false;
 }
 
 bool Pass::reserve_for_first(std::int64_t& visits) {
   constexpr OrderKey kNobody{INT64_MIN, 0, 0, 0};
-  const bool may_preempt = state_.policy.preemption && placed_.ranks_differ();
-  const std::size_t depth = std::max<std::size_t>(state_.policy.reservations, may_preempt ? 1 : 0);
-  placed_.first_waiting.clear();
+  const std::size_t depth = state_.policy.reservations;
   if (depth == 0) placed_.plan.last = kNobody;
   PlacedOrder order(state_);
   order.add_all();
@@ -161,13 +155,13 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
       if (is_reserved_for(shape) || place_of(item->shape) != nullptr) order.enter(item->shape);
       continue;
     }
+    const TaskRow& row = state_.tasks.row(item->slot);
+    if (state_.claims.contains(row.no)) continue;
     --visits;
     if (starts(*item)) break;
     placed_.plan.last = item->key;
-    const TaskRow& row = state_.tasks.row(item->slot);
-    if (!is_reserved_for(shape) || state_.claims.contains(row.no)) continue;
-    if (state_.policy.reservations > 0) reserve_start(state_, row, shape);
-    placed_.first_waiting.push_back(row.no);
+    if (!is_reserved_for(shape)) continue;
+    reserve_start(state_, row, shape);
     ++looked_at;
   }
   note_stale(order);
@@ -193,6 +187,7 @@ bool Pass::look_behind(std::int64_t& visits) {
       continue;
     }
     if (placed_.plan.last && item->key <= *placed_.plan.last) continue;
+    if (state_.claims.contains(state_.tasks.row(item->slot).no)) continue;
     --visits;
     if (starts(*item)) break;
   }
@@ -248,5 +243,28 @@ bool something_may_fit(State& state) {
 }
 
 void find_next(State& state) { Pass(state).run(); }
+
+std::vector<TaskNo> first_waiting(State& state, std::size_t count) {
+  PlacedOrder order(state);
+  order.add_all();
+  std::vector<TaskNo> tasks;
+  std::vector<std::uint32_t> flows;  // whose first was taken: the others ask for the same
+  std::int64_t visits = state.policy.backfill_visits;
+  while (tasks.size() < count && visits > 0) {
+    const auto item = order.next();
+    if (!item) break;
+    if (item->slot == kNoSlot) {
+      order.enter(item->shape);
+      continue;
+    }
+    --visits;
+    const TaskRow& row = state.tasks.row(item->slot);
+    if (std::find(flows.begin(), flows.end(), row.flow) != flows.end()) continue;
+    if (state.claims.contains(row.no)) continue;
+    flows.push_back(row.flow);
+    tasks.push_back(row.no);
+  }
+  return tasks;
+}
 
 }  // namespace berth::core

@@ -323,21 +323,29 @@ const Reservation* delayed_by_batch(const State& state, QueueId queue, GpuId gpu
 
 // The task claims the GPUs, and its CPUs and memory beside them. REQUIRES GPUs held for nobody.
 void claim_gpus(State& state, TaskNo task, const std::vector<GpuId>& gpus);
-// The same for GPUs that are kept for it already, and no others.
+// The same for GPUs that are kept for it already, and no others; what it uses is not counted.
 void enter_claim(State& state, TaskNo task, const std::vector<GpuId>& gpus);
 // It claims them no more; they stay kept from batches. Nothing happens without a claim.
 void drop_claim(State& state, TaskNo task);
 bool is_claimed(const State& state, const Gpu& gpu);
+// Claims of GPUs there, or of GPUs that are too small now: the hardware or the policy is another.
+void drop_claims_on(State& state, NodeId node);
+void drop_unfit_claims(State& state);
+// A claim stands while the task may start.
+bool claim_stands(const State& state, TaskNo task);
 // Whether all that the task has claimed is free.
 bool is_claim_free(const State& state, const std::vector<GpuId>& gpus);
 inline constexpr Duration kPreemptionStep = seconds(1);
 // Counts, from the tables, what makes ranks differ.
 void count_ranks(State& state);
+// The first tasks of placed work in order, of each flow one. REQUIRES that none of them can start.
+std::vector<TaskNo> first_waiting(State& state, std::size_t count);
 // Whether it is the time to plan, and a plan could come out otherwise than the last one.
 bool is_time_to_preempt(const State& state);
 // No plan was found; unless something changes there is none before this instant.
 void note_no_plan(State& state, Time again);
-// While placed work waits and ranks differ, it is asked again at every whole step.
+// While placed work waits and ranks differ, it is asked again at the next whole step at which a plan
+// could come out otherwise.
 void arm_preemption(State& state);
 // --- GPUs in MIG mode (state/mig_ops.cpp) -----------------------------------------------------
 

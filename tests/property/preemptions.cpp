@@ -169,7 +169,7 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
   std::size_t preemptions = 0;
   std::size_t reclaims = 0;
   for_cases({.cases = 1500, .commands = 200}, [&](const Case& input) {
-    World world(input);
+    World world(input, {.mixes_ranks = true});
     Watch watch;
     world.on_step = [&](const Step& step) {
       watch.read(step);

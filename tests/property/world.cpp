@@ -184,6 +184,10 @@ core::PolicySpec World::policy(Digits digits) const {
   spec.protected_run = digits.pick<Duration>({Duration{0}, seconds(60), seconds(2)});
   spec.preemption = !digits.one_in(5);
   if (options_.one_start_per_step) spec.starts_per_step = 1;
+  if (options_.mixes_ranks) {
+    spec.preemption = true;
+    spec.protected_run = digits.pick<Duration>({Duration{0}, seconds(2)});
+  }
   return spec;
 }
 
@@ -358,6 +362,14 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
       spec.depends_on.push_back(on);
     }
     if (extras.one_in(2)) spec.on_dependency_failure = core::OnDependencyFailure::release;
+  }
+  if (options_.mixes_ranks && !with_model) {
+    spec.tier = static_cast<std::uint8_t>(extras.pick(4));
+    spec.gpus = static_cast<std::uint16_t>(spec.tier == 0 ? 2 + extras.pick(2) : 1);
+    spec.groups = 1;
+    spec.share = kWholeGpu;
+    spec.expected_run = seconds(90);
+    spec.depends_on.clear();
   }
   const bool mostly = options_.changes_mig && extras.pick(3) < 2;
   if (!with_model && spec.gpus == 1 && (mostly || extras.one_in(4))) ask_for_instance(extras, spec);

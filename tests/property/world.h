@@ -69,6 +69,7 @@ struct WorldOptions {
   bool changes_policy = true;
   bool one_start_per_step = false;
   bool only_workflows = false;  // several tasks come at once
+  bool mixes_ranks = false;     // gangs of the first tier meet long work of all tiers
   bool changes_mig = false;     // GPUs go into MIG mode and out of it
 };
 

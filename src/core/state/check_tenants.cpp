@@ -38,6 +38,12 @@ std::vector<Branch> derive(const State& state, const Derived& derived) {
     for (const LeaseTask& task : lease.tasks)
       own[task.tenant.value] += task.use.value;
   }
+  for (const auto& [task, gpus] : state.claims) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    if (slot == kNoSlot) continue;
+    const TaskRow& row = state.tasks.row(slot);
+    own[row.tenant.value] += std::int64_t{row.share} * row.gpus;
+  }
   for (std::uint32_t i = 0; i < branches.size(); ++i) {
     if (own[i] > 0) branches[i].works = true;
     if (const TenantId parent = state.tenants[i].spec.parent)

@@ -67,7 +67,8 @@ bool batches_may_start(const State& state) {
 // What starts next on cells.
 void settle_cells(State& state) {
   PlacedWork& placed = state.placed;
-  if (placed.ranked.empty()) return forget_reservations(state);
+  // Who has a claim may have reached a limit by it, and compete no more.
+  if (placed.ranked.empty() && state.claims.empty()) return forget_reservations(state);
   update_cells(state);
   if (!placed.stale) return;
   // While nothing fits, nobody but a batch that might be in the way asks what is reserved.
@@ -184,7 +185,8 @@ void settle_placed(State& state) {
 
 void settle_reservations(State& state) {
   PlacedWork& placed = state.placed;
-  if (placed.next || !placed.stale || placed.ranked.empty()) return;
+  if (placed.next || !placed.stale) return;
+  if (placed.ranked.empty() && state.claims.empty()) return;
   update_cells(state);
   placed.stale = false;
   find_next(state);

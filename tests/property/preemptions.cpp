@@ -53,6 +53,12 @@ class Watch {
       for (const auto& [gpu, home] : nodes_) {
         if (home == node->node) drop_claims_on(gpu);
       }
+    } else if (const auto* another = std::get_if<core::PutNode>(&event.body)) {
+      for (const auto& [gpu, home] : nodes_) {
+        if (home == another->node) drop_claims_on(gpu);
+      }
+    } else if (std::holds_alternative<core::SetPolicy>(event.body)) {
+      claims_.clear();  // GPUs may be too small by it
     } else if (const auto* put = std::get_if<core::PutGpu>(&event.body)) {
       nodes_[put->gpu] = put->spec.node;
       drop_claims_on(put->gpu);
@@ -168,7 +174,7 @@ class Watch {
 TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
   std::size_t preemptions = 0;
   std::size_t reclaims = 0;
-  for_cases({.cases = 1500, .commands = 200}, [&](const Case& input) {
+  for_cases({.cases = 4000, .commands = 200}, [&](const Case& input) {
     World world(input, {.mixes_ranks = true});
     Watch watch;
     world.on_step = [&](const Step& step) {

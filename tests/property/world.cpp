@@ -203,6 +203,7 @@ core::TenantSpec World::tenant(Digits digits, std::uint32_t number) const {
   if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
   if (digits.one_in(3)) spec.max_gpus = Milli{1000 + 250 * std::int64_t{digits.pick(8)}};
   if (digits.one_in(4)) spec.isolation = static_cast<core::Isolation>(1 + digits.pick(3));
+  if (options_.mixes_ranks && number % 2 == 1) spec.guaranteed_gpus = Milli{2000};
   if (digits.one_in(4)) spec.borrow_gpus = Milli{500 * std::int64_t{digits.pick(4)}};
   // Below one of a lower number, so that there is never a cycle.
   if (number > 0 && digits.pick(3) > 0) spec.parent = TenantId{digits.pick(number)};
@@ -364,8 +365,9 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
     if (extras.one_in(2)) spec.on_dependency_failure = core::OnDependencyFailure::release;
   }
   if (options_.mixes_ranks && !with_model) {
-    spec.tier = static_cast<std::uint8_t>(extras.pick(4));
-    spec.gpus = static_cast<std::uint16_t>(spec.tier == 0 ? 2 + extras.pick(2) : 1);
+    const std::uint64_t number = first.value + in_workflow;
+    spec.tier = static_cast<std::uint8_t>(number % 2);
+    spec.gpus = static_cast<std::uint16_t>(number % 4 < 2 ? 2 : 1);
     spec.groups = 1;
     spec.share = kWholeGpu;
     spec.expected_run = seconds(90);

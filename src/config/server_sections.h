@@ -19,7 +19,8 @@ void read_tenant_defaults(TableReader& table, TenantDefaults& defaults);
 void read_gpus(TableReader& table, GpuSection& gpus);
 
 // `tenant` holds the defaults when it comes.
-void read_tenant(TableReader& table, std::string& name, Tenant& tenant);
+void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
+                 Tenant& tenant);
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
                 Queue& queue);
 

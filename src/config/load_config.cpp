@@ -22,17 +22,15 @@ void read_section(TableReader& root, std::string_view key,
 void read_tenants(TableReader& root, ServerConfig& config) {
   NameBook names("tenant");
   std::vector<TableReader> tables = root.blocks("tenants");
+  const std::vector<std::string> all = names_in(tables);
   for (TableReader& table : tables) {
     std::string name;
     Tenant tenant = config.tenant_defaults.tenant;
-    read_tenant(table, name, tenant);
+    read_tenant(table, all, name, tenant);
     names.claim(name, table.origin_of("name"), "tenants.name", table.diagnostics());
     config.tenants.add(std::move(name), tenant);
   }
-  const std::vector<TenantId> parents = read_parents(tables, config.tenants.names);
-  for (TableReader& table : tables)
-    table.finish();
-  put_in_tree(config.tenants, parents,
+  put_in_tree(tables, config.tenants,
               [](Tenant& tenant) -> core::TenantSpec& { return tenant.spec; });
   if (config.tenants.size() > config.tenant_defaults.max_tenants) {
     root.error("tenants", "tenants: there are " + std::to_string(config.tenants.size()) +

@@ -66,8 +66,13 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
   table.number("long_share", policy.long_share, thousandths(1, 1000));
 }
 
-void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant) {
+void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
+                 core::TenantSpec& tenant) {
   table.required_name("name", name);
+  std::size_t parent = 0;
+  if (table.reference("parent", "tenant", tenants, parent)) {
+    tenant.parent.value = static_cast<std::uint32_t>(parent);
+  }
   read_tenant_limits(table, tenant);
 }
 
@@ -88,20 +93,23 @@ void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
   }
 }
 
-std::vector<TenantId> read_parents(std::vector<TableReader>& tables,
-                                   std::span<const std::string> names) {
-  std::vector<TenantId> parents(names.size());
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    std::size_t parent = 0;
-    if (!tables[i].reference("parent", "tenant", names, parent)) continue;
-    parents[i].value = static_cast<std::uint32_t>(parent);
+std::vector<std::string> names_in(std::vector<TableReader>& tables) {
+  std::vector<std::string> names;
+  for (TableReader& table : tables) {
+    const Node* name = table.take("name");
+    names.push_back(name != nullptr && name->is(Node::Kind::text) ? name->text : "");
   }
+  return names;
+}
+
+bool check_tree(std::vector<TableReader>& tables, std::span<const std::string> names,
+                std::span<const TenantId> parents) {
   const core::TreeFinding finding = core::judge_tree(parents);
-  if (finding.flaw == core::TreeFlaw::none) return parents;
+  if (finding.flaw == core::TreeFlaw::none) return true;
   const auto name_of = [&](TenantId tenant) { return quoted(names[tenant.value]); };
   tables[finding.path.front().value].error(
       "parent", "tenants.parent: " + core::sentence_of(finding, name_of));
-  return std::vector<TenantId>(names.size());
+  return false;
 }
 
 std::vector<std::size_t> parents_first(std::span<const TenantId> parents) {

@@ -42,27 +42,32 @@ class NameBook {
 };
 
 void read_policy(TableReader& table, core::PolicySpec& policy);
-void read_tenant(TableReader& table, std::string& name, core::TenantSpec& tenant);
+// `tenants` are the names that its parent may have; the position is its id.
+void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
+                 core::TenantSpec& tenant);
 // The same without the name.
 void read_tenant_limits(TableReader& table, core::TenantSpec& tenant);
-// The parents that the tenants name; `tables` and `names` are those of all tenants, in one order.
-// Of a tree with a flaw nothing is believed.
-std::vector<TenantId> read_parents(std::vector<TableReader>& tables,
-                                   std::span<const std::string> names);
+// What the tables have as `name`, for those that refer to each other; "" where there is none.
+std::vector<std::string> names_in(std::vector<TableReader>& tables);
+// Whether the tenants make a tree; reports the first that does not. All in one order.
+bool check_tree(std::vector<TableReader>& tables, std::span<const std::string> names,
+                std::span<const TenantId> parents);
 // The positions of all tenants, those above before those below.
 std::vector<std::size_t> parents_first(std::span<const TenantId> parents);
-// Gives the tenants their parents, and puts parents before their children: in that order they can
-// be made one after the other. `spec_of` finds the core's spec in the catalog's.
+// Checks that the tenants make a tree and puts parents before their children: in that order they
+// can be made one after the other. `spec_of` finds the core's spec in the catalog's.
 template <class Spec, class SpecOf>
-void put_in_tree(Catalog<Spec>& tenants, std::span<const TenantId> parents, SpecOf spec_of) {
-  const std::vector<std::size_t> order = parents_first(parents);
-  std::vector<TenantId> moved_to(order.size());
+void put_in_tree(std::vector<TableReader>& tables, Catalog<Spec>& tenants, SpecOf spec_of) {
+  std::vector<TenantId> parents;
+  for (Spec& spec : tenants.specs)
+    parents.push_back(spec_of(spec).parent);
+  if (!check_tree(tables, tenants.names, parents)) return;
+  std::vector<TenantId> moved_to(tenants.size());
   Catalog<Spec> sorted;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    moved_to[order[i]] = TenantId{static_cast<std::uint32_t>(i)};
-    const TenantId parent = parents[order[i]];
-    sorted.add(tenants.names[order[i]], tenants.specs[order[i]]);
-    if (parent) spec_of(sorted.specs.back()).parent = moved_to[parent.value];
+  for (const std::size_t from : parents_first(parents)) {
+    moved_to[from] = TenantId{static_cast<std::uint32_t>(sorted.size())};
+    sorted.add(tenants.names[from], tenants.specs[from]);
+    if (parents[from]) spec_of(sorted.specs.back()).parent = moved_to[parents[from].value];
   }
   tenants = std::move(sorted);
 }

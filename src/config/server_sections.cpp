@@ -93,9 +93,11 @@ void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
   table.finish();
 }
 
-void read_tenant(TableReader& table, std::string& name, Tenant& tenant) {
-  read_tenant(table, name, tenant.spec);
+void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
+                 Tenant& tenant) {
+  read_tenant(table, tenants, name, tenant.spec);
   read_tier(table, tenant);
+  table.finish();
 }
 
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,

@@ -24,7 +24,8 @@ void read_cluster(TableReader& table, const FileSource& files, std::vector<NodeB
 void check_hardware(TableReader& root, const ServerConfig& config);
 
 // `tenant` holds the defaults when it comes.
-void read_tenant(TableReader& table, std::string& name, Tenant& tenant);
+void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
+                 Tenant& tenant);
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
                 Queue& queue);
 

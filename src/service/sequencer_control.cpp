@@ -26,12 +26,12 @@ ControlOutcome answered(const core::Reason& refusal) {
 
 // What is wrong with the tenants if this one, perhaps a new one, stood below that parent.
 std::string flaw_below(const Names& names, TenantId id, const std::string& name, TenantId parent) {
+  const bool is_new = id.value == names.tenants().size();
+  if (!parent || (!is_new && names.tenants()[id.value].spec.parent == parent)) return {};
   std::vector<TenantId> parents;
   for (const TenantEntry& entry : names.tenants())
     parents.push_back(entry.spec.parent);
-  const bool is_new = id.value == parents.size();
   if (is_new) parents.emplace_back();
-  if (parents[id.value] == parent) return {};
   parents[id.value] = parent;
   // Nothing stands below a new one, so that only the way up can be wrong.
   const core::TreeFinding finding =

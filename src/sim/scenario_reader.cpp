@@ -50,17 +50,16 @@ class ScenarioReader {
   void read_tenants(TableReader& root) {
     NameBook names("tenant");
     std::vector<TableReader> tables = root.blocks("tenants");
+    const std::vector<std::string> all = config::names_in(tables);
     for (TableReader& table : tables) {
       std::string name;
       core::TenantSpec spec;
-      config::read_tenant(table, name, spec);
+      config::read_tenant(table, all, name, spec);
+      table.finish();
       names.claim(name, table.origin_of("name"), "tenants.name", diagnostics_);
       scenario_.tenants.add(std::move(name), spec);
     }
-    const std::vector<TenantId> parents = config::read_parents(tables, scenario_.tenants.names);
-    for (TableReader& table : tables)
-      table.finish();
-    config::put_in_tree(scenario_.tenants, parents,
+    config::put_in_tree(tables, scenario_.tenants,
                         [](core::TenantSpec& spec) -> core::TenantSpec& { return spec; });
     if (!root.has("tenants")) scenario_.tenants.add("default", {});
   }

@@ -125,6 +125,7 @@ long_share = 0.5
 
 TEST(ScenarioReader, ParentsComeBeforeTheirChildren) {
   const Scenario scenario = read(std::string(kLeast) + R"(
+tenant = "guest"
 [[tenants]]
 name = "user"
 parent = "team"

@@ -47,13 +47,13 @@ class Audit {
       if (const auto* batch = std::get_if<core::BatchStarted>(&action)) open(*batch, state);
       if (const auto* more = std::get_if<core::LeaseCharged>(&action)) {
         const auto bill = bills_.find(more->lease);
-        if (bill == bills_.end()) continue;  // lost in the step that started it
+        if (bill == bills_.end()) continue;  // see below
         bill->second.set_to(bill->second.charged + more->quantum, ledger_);
         ++quanta;
       }
       if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
         auto bill = bills_.extract(closed->lease);
-        if (bill.empty()) {  // lost in the step that started it
+        if (bill.empty()) {  // lost in the step that started it, so that it costs nothing
           if (closed->ran.ns > 0) throw Broken("a lease ran that was never seen");
           continue;
         }

@@ -62,10 +62,9 @@ Shape placed_shape(const State& state, const TaskSpec& spec, Mib vram) {
 Reason judge_maxima(const State& state, const TaskSpec& spec) {
   const std::int64_t use = share_of(state, spec).value * spec.gpus;
   for (TenantId id = spec.tenant; id; id = state.tenant(id).spec.parent) {
-    const auto limit = limit_of(state.tenant(id).spec);
-    if (limit && use > limit->value) {
-      return amount_reason(ReasonCode::gpus_over_max, use, limit->value, id.value);
-    }
+    const TenantSpec& above = state.tenant(id).spec;
+    if (!is_over_limit(above, Milli{use})) continue;
+    return amount_reason(ReasonCode::gpus_over_max, use, limit_of(above)->value, id.value);
   }
   const auto& limit = state.queue(spec.queue).spec.max_gpus;
   if (!limit || use <= limit->value) return {};

@@ -116,7 +116,6 @@ void sum_up(std::vector<TenantShare>& sums, const LeaseTask& task, std::int64_t 
 // In the tree a tenant's effective weight moves with who is active; what is given back later must
 // be worth what it was when it was taken.
 void note_rate(const State& state, Lease& lease, TenantId tenant) {
-  if (!state.tenant(tenant).in_tree) return;
   const std::int64_t rate = over_weight(state, tenant, kRateUnit);
   for (LeaseTask& task : lease.tasks) {
     if (task.tenant == tenant) task.v_rate = rate;
@@ -132,7 +131,7 @@ void settle_tenants(State& state, Lease& lease, int use_sign, auto charge_of) {
     sum_up(sums, task, charge_of(task));
   for (const TenantShare& sum : sums) {
     if (sum.charge_us > 0) {
-      note_rate(state, lease, sum.tenant);
+      if (state.tenant(sum.tenant).in_tree) note_rate(state, lease, sum.tenant);
       charge(state, sum.tenant, sum.charge_us);
     } else if (sum.charge_us < 0) {
       refund(state, sum.tenant, -sum.charge_us, sum.v_rate);

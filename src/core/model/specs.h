@@ -44,6 +44,11 @@ struct TenantSpec {
   bool operator==(const TenantSpec&) const = default;
 };
 
+// Whether so much is more than the tenant and all below it may use at a time.
+constexpr bool is_over_limit(const TenantSpec& spec, Milli use) {
+  return (spec.max_gpus && use > *spec.max_gpus) ||
+         (spec.borrow_gpus && use > spec.guaranteed_gpus + *spec.borrow_gpus);
+}
 // The most that the tenant and all below it may use at a time; none: no limit.
 constexpr std::optional<Milli> limit_of(const TenantSpec& spec) {
   if (!spec.borrow_gpus) return spec.max_gpus;

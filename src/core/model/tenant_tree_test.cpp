@@ -63,5 +63,14 @@ TEST(TenantLimit, IsTheLesserOfTheMaximumAndWhatMayBeBorrowed) {
       Milli{3000});
 }
 
+TEST(TenantLimit, IsExceededByMoreThanIt) {
+  const TenantSpec both{
+      .guaranteed_gpus = Milli{2000}, .borrow_gpus = Milli{500}, .max_gpus = Milli{3000}};
+  EXPECT_FALSE(is_over_limit({}, Milli{1'000'000}));
+  EXPECT_FALSE(is_over_limit(both, Milli{2500}));
+  EXPECT_TRUE(is_over_limit(both, Milli{2501}));
+  EXPECT_TRUE(is_over_limit({.max_gpus = Milli{3000}}, Milli{3001}));
+}
+
 }  // namespace
 }  // namespace berth::core

@@ -26,9 +26,10 @@ namespace berth::core {
 namespace {
 
 // (tier, over the guarantee): what comes before anything an order weighs.
-std::int64_t rank_of(const State& state, const Flow& flow, const Head& head) {
-  const bool is_sure = is_guaranteed(state, flow.tenant, Milli{head.share * head.gpus});
-  return (flow.crossed ? 0 : flow.tier) * 2 + (is_sure ? 0 : 1);
+inline std::int64_t rank_of(const State& state, const Flow& flow, const Head& head) {
+  const std::int64_t tier = (flow.crossed ? 0 : flow.tier) * 2;
+  if (!may_be_guaranteed(state.tenant(flow.tenant))) return tier + 1;
+  return is_guaranteed(state, flow.tenant, Milli{head.share * head.gpus}) ? tier : tier + 1;
 }
 
 std::int64_t queue_rank(const Queue& queue, const OrderKey& leader) {

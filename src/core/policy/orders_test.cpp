@@ -52,6 +52,7 @@ TEST_P(InEveryOrder, TiersComeFirstThenTenantsWithinTheirGuarantee) {
 TEST_P(InEveryOrder, TheGuaranteeOfOneAboveCountsToo) {
   state_.tenants.resize(3);
   tenant().spec.parent = TenantId{1};
+  tenant().in_tree = true;
   state_.tenants[1].spec.parent = TenantId{2};
   state_.tenants[2].spec.guaranteed_gpus = Milli{2000};
   state_.tenants[2].subtree_use = Milli{1000};

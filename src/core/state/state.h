@@ -199,12 +199,23 @@ void visit_upwards(State& state, TenantId id, Visit visit) {
   while (id && visit(state.tenant(id)))
     id = state.tenant(id).spec.parent;
 }
-// Whether the tenant and all above it may start this much more: not paused, within their limits.
-bool tenant_allows(const State& state, TenantId tenant, Milli use);
-// The first of them, from below, that does not; none: all do.
+// The first, of the tenant and those above it, that may not start this much more: it is paused, or
+// would be beyond its limit. None: all may.
 TenantId binding_tenant(const State& state, TenantId tenant, Milli use);
+// Whether one tenant may, whatever is said above it.
+inline bool allows(const Tenant& tenant, Milli use) {
+  return !tenant.paused && !is_over_limit(tenant.spec, tenant.subtree_use + use);
+}
+inline bool tenant_allows(const State& state, TenantId id, Milli use) {
+  const Tenant& tenant = state.tenant(id);
+  return tenant.in_tree ? !binding_tenant(state, id, use) : allows(tenant, use);
+}
 // Whether with this much more the tenant, or one above it, would be within what it is guaranteed.
 bool is_guaranteed(const State& state, TenantId tenant, Milli use);
+// Whether that can be at all: the order asks all the time, and of most tenants it cannot.
+inline bool may_be_guaranteed(const Tenant& tenant) {
+  return tenant.in_tree || tenant.spec.guaranteed_gpus.value > 0;
+}
 // Whether what it uses decides on who may start or who goes first.
 inline bool watches_use(const TenantSpec& spec) {
   return limit_of(spec) || spec.guaranteed_gpus.value > 0;

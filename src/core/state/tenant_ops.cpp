@@ -4,7 +4,6 @@
 // Use and activity are kept up the chain of parents on every change, so a question about a tenant
 // costs its depth, and one that stands alone pays nothing for the tree.
 #include <algorithm>
-#include <optional>
 
 #include "base/assert.h"
 #include "core/state/state.h"
@@ -18,12 +17,6 @@ constexpr std::int64_t kOwnWeight = 1000;
 Duration usage_bucket(const State& state) {
   return Duration{
       std::max<std::int64_t>(1, state.policy.usage_window.ns / std::int64_t{kUsageBuckets})};
-}
-
-bool allows(const Tenant& tenant, Milli use) {
-  if (tenant.paused) return false;
-  const std::optional<Milli> limit = limit_of(tenant.spec);
-  return !limit || tenant.subtree_use + use <= *limit;
 }
 
 // --- the tree ---
@@ -143,11 +136,21 @@ void add_crossing(const Tenant& tenant, Milli bound, Milli less, Milli more,
   });
 }
 
-}  // namespace
-
-bool tenant_allows(const State& state, TenantId id, Milli use) {
-  return !binding_tenant(state, id, use);
+// The amount as it goes up the tree, each level dividing by the payer's part of its active members.
+std::int64_t over_effective_weight(const State& state, const Tenant* at, std::int64_t amount_us) {
+  // The member that pays is active by paying, whatever else it does.
+  std::int64_t weight = kOwnWeight;
+  bool is_counted = at->works;
+  for (;;) {
+    amount_us = scale(amount_us, at->members + (is_counted ? 0 : weight), weight);
+    is_counted = at->members > 0;
+    weight = at->spec.weight.value;
+    if (!at->spec.parent) return scale(amount_us, 1000, weight);
+    at = &state.tenant(at->spec.parent);
+  }
 }
+
+}  // namespace
 
 TenantId binding_tenant(const State& state, TenantId id, Milli use) {
   for (; id; id = state.tenant(id).spec.parent) {
@@ -252,18 +255,9 @@ void arm_usage_timer(State& state, TenantId id) {
 }
 
 std::int64_t over_weight(const State& state, TenantId id, std::int64_t amount_us) {
-  const Tenant* at = &state.tenant(id);
-  if (!at->in_tree) return scale(amount_us, 1000, at->spec.weight.value);
-  // The member that pays is active by paying, whatever else it does.
-  std::int64_t weight = kOwnWeight;
-  bool is_counted = at->works;
-  for (;;) {
-    amount_us = scale(amount_us, at->members + (is_counted ? 0 : weight), weight);
-    is_counted = at->members > 0;
-    weight = at->spec.weight.value;
-    if (!at->spec.parent) return scale(amount_us, 1000, weight);
-    at = &state.tenant(at->spec.parent);
-  }
+  const Tenant& tenant = state.tenant(id);
+  if (tenant.in_tree) return over_effective_weight(state, &tenant, amount_us);
+  return scale(amount_us, 1000, tenant.spec.weight.value);
 }
 
 void charge(State& state, TenantId id, std::int64_t amount_us) {
@@ -299,6 +293,10 @@ void change_in_use(State& state, TenantId id, Milli change) {
   Tenant& own = state.tenant(id);
   own.in_use += change;
   ASSERT(own.in_use.value >= 0);
+  if (!own.in_tree && !watches_use(own.spec)) {
+    own.subtree_use += change;
+    return;
+  }
   note_activity(state, id);
   std::vector<std::uint32_t> flows;
   visit_upwards(state, id, [&](Tenant& tenant) {

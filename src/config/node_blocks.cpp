@@ -119,7 +119,6 @@ void read_gpus(TableReader& table, NodeBlock& block) {
   table.number("gpus", gpus, integers(0, kGpusPerNodeMax));
   if (gpus && !block.hardware) block.gpus = *gpus;
   read_kind(table, block);
-  read_mig_mode(table, block.kind, block.vram, block.mig);
   block.island = block.gpus_per_socket = std::max<std::int64_t>(block.gpus, 1);
   read_divisor(table, "island", block.gpus, "the GPUs of a node", block.island);
   read_nodes_per_island(table, block);
@@ -128,8 +127,8 @@ void read_gpus(TableReader& table, NodeBlock& block) {
   read_divisor(table, "gpus_per_switch", block.gpus > 0 ? block.gpus_per_socket : 0,
                "the GPUs of a socket", block.gpus_per_switch);
   if (block.gpus > 0 || table.has("gpus")) return;
-  for (const char* key : {"kind", "vram", "speed", "mig", "island", "nodes_per_island",
-                          "gpus_per_socket", "gpus_per_switch"}) {
+  for (const char* key : {"kind", "vram", "speed", "island", "nodes_per_island", "gpus_per_socket",
+                          "gpus_per_switch"}) {
     if (table.has_number(key)) table.error(key, table.path_of(key) + ": needs gpus");
   }
 }
@@ -196,6 +195,15 @@ std::optional<HwlocNode> read_topology(TableReader& table, const FileSource& fil
     return std::nullopt;
   }
   return std::move(*hardware);
+}
+
+bool read_node_mig(TableReader& table, NodeBlock& block) {
+  const std::size_t errors = table.diagnostics().count();
+  read_mig_mode(table, block.kind, block.vram, block.mig);
+  if (block.mig != core::mig::Geometry::none && block.gpus == 0) {
+    table.error("mig", table.path_of("mig") + ": needs gpus");
+  }
+  return table.diagnostics().count() == errors;
 }
 
 bool read_node_block(TableReader& table, const FileSource& files, NodeBlock& block) {

@@ -142,9 +142,8 @@ void Decider::end_lease(const LeaseEnded& ended) {
     if (task.live) emit(TaskFinished{task.task, TaskState::completed, {}});
   }
   const bool is_refunded = state_.leases[slot].preempted || has_lost_slices(state_.leases[slot]);
-  const Duration ran = is_refunded
-                           ? Duration{0}
-                           : std::max(state_.now - state_.leases[slot].started, Duration{1});
+  const Duration ran =
+      is_refunded ? Duration{0} : std::max(state_.now - state_.leases[slot].started, Duration{1});
   const std::vector<GpuId> gpus =
       state_.leases[slot].model ? state_.leases[slot].gpus : std::vector<GpuId>{};
   emit(LeaseClosed{ended.lease, ran});

@@ -12,8 +12,8 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
   const auto& [v_us, credit_us, charged_us, in_use, subtree_use, queued, live, pending, competing,
-               first_led, paused, in_tree, works, members, spec, token_nano,
-               token_at, tokens_today, flows, children, heads_by_use, usage] = tenant;
+               first_led, paused, in_tree, works, members, spec, token_nano, token_at, tokens_today,
+               flows, children, heads_by_use, usage] = tenant;
   // Derived: in_use, subtree_use, queued, live, pending, competing, first_led,
   // in_tree, works, members, flows, children, heads_by_use.
   const auto& [bucket_us, sum_us, epoch] = usage;
@@ -46,8 +46,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Node& node) {
-  const auto& [spec, up, gpus, cpu_used, memory_used, cpu_claimed, memory_claimed, leases,
-               dirty] = node;
+  const auto& [spec, up, gpus, cpu_used, memory_used, cpu_claimed, memory_claimed, leases, dirty] =
+      node;
   // Derived: all but spec and up.
   return up;
 }
@@ -95,11 +95,11 @@ namespace {
                next_turn, last_served, submitted_first, submitted, usable, accepting, holdable,
                free_fit, reclaim_fit, competing, competing_positions, flow_positions,
                oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, placed,
-               overdue, declined, holding, kept, claims, timers, share_scratch, flow_scratch, continue_at] =
-      state;
-  // Derived: rule, shape_table, claims (from the GPUs), flows, free_leases, lease_index, running, groups, and the indexes
-  // from usable on, of the timers all but keep_alive. Empty between steps: early_waiters,
-  // submitted, the scratch.
+               overdue, declined, holding, kept, claims, timers, share_scratch, flow_scratch,
+               continue_at] = state;
+  // Derived: rule, shape_table, claims (from the GPUs), flows, free_leases, lease_index, running,
+  // groups, and the indexes from usable on, of the timers all but keep_alive. Empty between steps:
+  // early_waiters, submitted, the scratch.
   return tenants.empty();
 }
 

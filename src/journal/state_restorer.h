@@ -104,7 +104,7 @@ class Restorer {
   SnapshotError error_;
 
   EngineRecord engine_;
-  std::vector<std::optional<Time>> keep_alives_;  // by GPU
+  std::vector<std::optional<Time>> keep_alives_;             // by GPU
   std::map<TaskNo, std::map<std::uint16_t, GpuId>> claims_;  // by rank, from 1 on
   std::map<GroupId, TaskNo> oldest_of_group_;
   std::uint64_t ended_ = 0;      // numbers remembered

@@ -350,27 +350,41 @@ ClusterBenchCase run_kai_reclaim_one(const ClusterBenchOptions& options) {
 ClusterBenchCase run_kai_reclaim_gang(const ClusterBenchOptions& options) {
   const auto gpus = static_cast<std::uint16_t>(
       std::min<std::uint32_t>(250, kai_nodes(options) * kBenchNodeGpus / 2));
-  return reclaim(
-      options,
-      kai_case(options, "kai_reclaim_gang", "250 GPUs of 500 full nodes reclaimed for one job", 102),
-      1, gpus);
+  return reclaim(options,
+                 kai_case(options, "kai_reclaim_gang",
+                          "250 GPUs of 500 full nodes reclaimed for one job", 102),
+                 1, gpus);
 }
 
 ClusterBenchCase run_kai_reclaim_all(const ClusterBenchOptions& options) {
-  return reclaim(options,
-                 kai_case(options, "kai_reclaim_all",
-                          "500 full nodes reclaimed by 4,000 one-GPU jobs", 694),
-                 kai_nodes(options) * kBenchNodeGpus, 1);
+  return reclaim(
+      options,
+      kai_case(options, "kai_reclaim_all", "500 full nodes reclaimed by 4,000 one-GPU jobs", 694),
+      kai_nodes(options) * kBenchNodeGpus, 1);
 }
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "singles",  "gangs",    "no",                "preempt",         "kueue_large_scale",
-    "kai_fill", "kai_gang", "kai_unschedulable", "kai_reclaim_one", "kai_reclaim_gang",
-    "kai_reclaim_all"};
-constexpr std::array kRuns = {
-    run_singles,  run_gangs,    run_no,                run_preempt,         run_kueue,
-    run_kai_fill, run_kai_gang, run_kai_unschedulable, run_kai_reclaim_one, run_kai_reclaim_gang,
-    run_kai_reclaim_all};
+constexpr std::array<std::string_view, 11> kNames = {"singles",
+                                                     "gangs",
+                                                     "no",
+                                                     "preempt",
+                                                     "kueue_large_scale",
+                                                     "kai_fill",
+                                                     "kai_gang",
+                                                     "kai_unschedulable",
+                                                     "kai_reclaim_one",
+                                                     "kai_reclaim_gang",
+                                                     "kai_reclaim_all"};
+constexpr std::array kRuns = {run_singles,
+                              run_gangs,
+                              run_no,
+                              run_preempt,
+                              run_kueue,
+                              run_kai_fill,
+                              run_kai_gang,
+                              run_kai_unschedulable,
+                              run_kai_reclaim_one,
+                              run_kai_reclaim_gang,
+                              run_kai_reclaim_all};
 static_assert(kNames.size() == kRuns.size());
 
 }  // namespace

@@ -26,11 +26,10 @@ constexpr std::array kEventNames = {
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
 
 constexpr std::array kActionNames = {
-    "instant",       "task_accepted", "task_refused",  "task_ready",
-    "task_deferred", "task_finished", "batch_started", "stop_task",
-    "lease_charged", "slice_lost",    "lease_closed",  "load_model",
-    "evict_model",   "hold_gpu",      "release_hold",  "queue_passed_over",
-    "preempt"};
+    "instant",           "task_accepted", "task_refused", "task_ready",    "task_deferred",
+    "task_finished",     "batch_started", "stop_task",    "lease_charged", "slice_lost",
+    "lease_closed",      "load_model",    "evict_model",  "hold_gpu",      "release_hold",
+    "queue_passed_over", "preempt"};
 static_assert(kActionNames.size() == std::variant_size_v<core::Action>);
 
 constexpr std::array kFailureNames = {"error", "out_of_memory", "timeout", "crash",

@@ -97,8 +97,9 @@ class Watch {
     }
     for (const auto& [task, gpus] : claims_) {
       for (const GpuId gpu : batch.gpus) {
-        require(std::count(gpus.begin(), gpus.end(), gpu) == 0,
-                "a batch started on a GPU that task " + std::to_string(task.value) + " has claimed");
+        require(
+            std::count(gpus.begin(), gpus.end(), gpu) == 0,
+            "a batch started on a GPU that task " + std::to_string(task.value) + " has claimed");
       }
     }
     leases_[batch.lease] = std::move(lease);
@@ -106,11 +107,10 @@ class Watch {
 
   void stop(const core::TaskDeferred& deferred) {
     const TaskNo preemptor{deferred.reason.subject};
-    const auto lease =
-        std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
-          const auto& tasks = entry.second.tasks;
-          return std::count(tasks.begin(), tasks.end(), deferred.task) > 0;
-        });
+    const auto lease = std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
+      const auto& tasks = entry.second.tasks;
+      return std::count(tasks.begin(), tasks.end(), deferred.task) > 0;
+    });
     require(lease != leases_.end(), "a task was stopped that does not run");
     const core::TaskSpec& victim = specs_.at(deferred.task);
     const core::TaskSpec& winner = specs_.at(preemptor);

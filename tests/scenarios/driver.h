@@ -3,7 +3,8 @@
 // At one instant timers come first, then the agents' reports, then the script's lines. A batch ends
 // after the time the engine expects, or after the longest `takes` of its tasks; a model is loaded
 // after the time the engine expects, or its own `takes`. Agents report a start at once and obey a
-// stop at once, or after the `stops` of the task. After every step the engine's invariants are checked.
+// stop at once, or after the `stops` of the task. After every step the engine's invariants are
+// checked.
 #pragma once
 
 #include <string>

@@ -238,9 +238,8 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   const Shape shape = shape_of(state, row);
   PlacedReason out;
   if (const auto claim = state.claims.find(row.no); claim != state.claims.end()) {
-    const auto free = std::count_if(claim->second.begin(), claim->second.end(), [&](GpuId gpu) {
-      return state.gpu(gpu).leases.empty();
-    });
+    const auto free = std::count_if(claim->second.begin(), claim->second.end(),
+                                    [&](GpuId gpu) { return state.gpu(gpu).leases.empty(); });
     out.reason = {ReasonCode::preempting, shape.gpus, free, row.no.value, Time::never()};
     return out;
   }

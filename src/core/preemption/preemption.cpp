@@ -81,9 +81,8 @@ class Emptied {
 };
 
 bool fits(const FreeIndex& index, const std::vector<Shape>& asked) {
-  return std::any_of(asked.begin(), asked.end(), [&](const Shape& shape) {
-    return gang_fits(index, shape) == GangFits::yes;
-  });
+  return std::any_of(asked.begin(), asked.end(),
+                     [&](const Shape& shape) { return gang_fits(index, shape) == GangFits::yes; });
 }
 
 std::optional<Gang> found(const FreeIndex& index, const std::vector<Shape>& asked) {
@@ -159,9 +158,9 @@ std::vector<std::uint32_t> needed(const State& state, const TaskRow& row, const 
   for (const std::uint32_t slot : victims) {
     if (nodes_suffice(state, row, shape, gang.gpus, gone)) break;
     const Lease& lease = state.leases[slot];
-    const bool is_there =
-        std::any_of(lease.gpus.begin(), lease.gpus.end(),
-                    [&](GpuId gpu) { return nodes.contains(state.gpu(gpu).spec.node); });
+    const bool is_there = std::any_of(lease.gpus.begin(), lease.gpus.end(), [&](GpuId gpu) {
+      return nodes.contains(state.gpu(gpu).spec.node);
+    });
     if (is_there) gone.insert(slot);
   }
   for (const std::uint32_t slot : victims) {
@@ -177,7 +176,8 @@ std::vector<std::uint32_t> needed(const State& state, const TaskRow& row, const 
 }
 
 bool may_preempt(const State& state, const TaskRow& row, const Shape& shape) {
-  const bool asks_for_whole = shape.gpus > 0 && shape.share == kWholeGpu.value && shape.profile == 0;
+  const bool asks_for_whole =
+      shape.gpus > 0 && shape.share == kWholeGpu.value && shape.profile == 0;
   return asks_for_whole && row.state == TaskState::pending && !state.claims.contains(row.no);
 }
 

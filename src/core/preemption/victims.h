@@ -17,7 +17,7 @@ struct Victim {
 };
 
 struct Victims {
-  std::vector<Victim> order;       // in which they are taken
+  std::vector<Victim> order;   // in which they are taken
   Time again = Time::never();  // when the first protected one is so no more
 };
 

@@ -165,8 +165,8 @@ void check_claims(const State& state, Findings& findings) {
   }
   for (std::uint32_t i = 0; i < state.nodes.size(); ++i) {
     findings.same(state.nodes[i].cpu_claimed.value, claimed[i].first, "CPUs claimed on node ", i);
-    findings.same(state.nodes[i].memory_claimed.value, claimed[i].second,
-                  "memory claimed on node ", i);
+    findings.same(state.nodes[i].memory_claimed.value, claimed[i].second, "memory claimed on node ",
+                  i);
   }
 }
 

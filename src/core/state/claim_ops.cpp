@@ -68,9 +68,8 @@ void drop_claim(State& state, TaskNo task) {
 void drop_claims_on(State& state, NodeId node) {
   std::vector<TaskNo> tasks;
   for (const auto& [task, gpus] : state.claims) {
-    const bool is_there = std::any_of(gpus.begin(), gpus.end(), [&](GpuId gpu) {
-      return state.gpu(gpu).spec.node == node;
-    });
+    const bool is_there = std::any_of(gpus.begin(), gpus.end(),
+                                      [&](GpuId gpu) { return state.gpu(gpu).spec.node == node; });
     if (is_there) tasks.push_back(task);
   }
   for (const TaskNo task : tasks)

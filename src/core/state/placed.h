@@ -110,8 +110,8 @@ struct PlacedPlan {
   PoolId all;
   std::vector<PoolId> roots;                                 // by cell kind
   std::map<std::pair<std::uint32_t, RackId>, PoolId> racks;  // by cell kind and rack
-  std::vector<std::uint32_t> kind_of;  // by pool of a cell
-  std::vector<DomainTimes> times;      // those that were asked for; at most kDomainTimesMax
+  std::vector<std::uint32_t> kind_of;                        // by pool of a cell
+  std::vector<DomainTimes> times;  // those that were asked for; at most kDomainTimesMax
   LongWork long_work;
   std::vector<Reservation> reservations;  // handles are task numbers
   // Tasks behind this one get no reservation; none: there were fewer.
@@ -156,7 +156,8 @@ struct PlacedWork {
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
-  // Of preemption: what makes ranks differ, and whether something has changed that a plan would see.
+  // Of preemption: what makes ranks differ, and whether something has changed that a plan would
+  // see.
   std::uint32_t guarantees = 0;  // tenants that have one
   std::uint64_t low_tier_tasks = 0;
   bool ranks_differ() const { return guarantees > 0 || low_tier_tasks > 0; }

@@ -28,8 +28,8 @@ NodeView view_of(const State& state, const Cell& cell) {
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
     const Gpu& gpu = state.gpu(cell.gpus[i]);
     const Mib vram = reclaimable_vram(gpu);
-    const bool accepts = gpu.up && !gpu.draining && !gpu.held_for && takes_batches(gpu) &&
-                         !is_claimed(state, gpu);
+    const bool accepts =
+        gpu.up && !gpu.draining && !gpu.held_for && takes_batches(gpu) && !is_claimed(state, gpu);
     if (!accepts || free_vram(gpu).value < 0) continue;
     const Milli room =
         gpu.leases.empty() ? kWholeGpu : state.policy.gpu_load_threshold - load_of(gpu);

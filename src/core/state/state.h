@@ -355,8 +355,8 @@ std::vector<TaskNo> first_waiting(State& state, std::size_t count);
 bool is_time_to_preempt(const State& state);
 // No plan was found; unless something changes there is none before this instant.
 void note_no_plan(State& state, Time again);
-// While placed work waits and ranks differ, it is asked again at the next whole step at which a plan
-// could come out otherwise.
+// While placed work waits and ranks differ, it is asked again at the next whole step at which a
+// plan could come out otherwise.
 void arm_preemption(State& state);
 // --- GPUs in MIG mode (state/mig_ops.cpp) -----------------------------------------------------
 

@@ -5,16 +5,13 @@
 #include <tuple>
 
 #include "base/assert.h"
+#include "base/scramble.h"
 
 namespace berth::core {
 namespace {
 
-// The finaliser of splitmix64: a bijection, so no two shapes have equal priorities.
 std::uint64_t priority_of(std::uint32_t shape) {
-  std::uint64_t x = shape + 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+  return scramble(shape + 0x9e3779b97f4a7c15ULL);  // not 0 for the first
 }
 
 }  // namespace

@@ -4,19 +4,14 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/scramble.h"
 
 namespace berth::core {
 namespace {
 
 constexpr Time kAlways{INT64_MIN};  // before every breakpoint, as Time::never() is after each
 
-// The finaliser of splitmix64: a bijection, so no two breakpoints have equal priorities.
-std::uint64_t priority_of(Time at) {
-  auto x = static_cast<std::uint64_t>(at.ns);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
+std::uint64_t priority_of(Time at) { return scramble(static_cast<std::uint64_t>(at.ns)); }
 
 }  // namespace
 

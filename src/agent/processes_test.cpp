@@ -246,22 +246,6 @@ TEST_F(ProcessesTest, ALauncherThatCannotStartIsTheNodesFault) {
   EXPECT_TRUE(std::filesystem::exists(task(1).voided()));
 }
 
-TEST_F(ProcessesTest, ANodeThatHasNoMoreFilesForAShimSpendsNoAttempt) {
-  RunningAgent agent(options());
-  agent.give(welcome());
-  agent.give(script_lease(1, "echo ready; exec sleep 600"));
-  wait_until([&] { return content(task(1).out()) == "ready\n"; });
-  const pid_t launcher = parent_of(shim_of(task(1)));
-  const rlimit few{6, 6};  // enough to claim, not for the pipes
-  ASSERT_EQ(::prlimit(launcher, RLIMIT_NOFILE, &few, nullptr), 0);
-  agent.give(command_lease(2, {"true"}));
-  const TaskResult result = agent.sent.outcomes(2).at(0).result();
-  EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
-  EXPECT_NE(result.message().find("pipe"), std::string::npos) << result.message();
-  agent.give(testing::stop(1, 1));
-  agent.sent.outcomes(1);
-}
-
 TEST_F(ProcessesTest, ACommandHasTheFileLimitItIsGiven) {
   AgentOptions given = options();
   given.command_files = 99;

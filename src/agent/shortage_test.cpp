@@ -116,5 +116,21 @@ TEST_F(ShortageTest, ATaskWhoseShimCannotBeWatchedYetStillRunsAndCanBeStopped) {
   agent.sent.outcomes(1);
 }
 
+TEST_F(ShortageTest, ANodeThatHasNoMoreFilesForAShimSpendsNoAttempt) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo ready; exec sleep 600"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  const pid_t launcher = testing::parent_of(shim_of(task(1)));
+  const rlimit few{6, 6};  // enough to claim, not for the pipes
+  ASSERT_EQ(::prlimit(launcher, RLIMIT_NOFILE, &few, nullptr), 0);
+  agent.give(testing::command_lease(2, {"true"}));
+  const berth::v1::TaskResult result = agent.sent.outcomes(2).at(0).result();
+  EXPECT_EQ(result.failure(), berth::v1::INFRASTRUCTURE);
+  EXPECT_NE(result.message().find("pipe"), std::string::npos) << result.message();
+  agent.give(testing::stop(1, 1));
+  agent.sent.outcomes(1);
+}
+
 }  // namespace
 }  // namespace berth::agent

@@ -184,6 +184,20 @@ void flush(State& state, QueueId id) {
   }
 }
 
+// Whether all it does is to bring work.
+bool only_brings_work(const Event& event) {
+  return std::holds_alternative<Submit>(event.body) ||
+         std::holds_alternative<SubmitWorkflow>(event.body);
+}
+bool only_brings_work(const Action& action) {
+  return std::holds_alternative<TaskAccepted>(action) ||
+         std::holds_alternative<TaskRefused>(action) || std::holds_alternative<TaskReady>(action);
+}
+
+void note_for_preemption(State& state, bool only_brings_work) {
+  (only_brings_work ? state.placed.arrivals_stale : state.placed.preemption_stale) = true;
+}
+
 }  // namespace
 
 void apply_quiet_timer(State& state, const DueTimer& timer) {
@@ -239,7 +253,7 @@ void apply_time(State& state, Time now) {
 
 void apply_event(State& state, const Event& event) {
   state.placed.next.reset();
-  state.placed.preemption_stale = true;
+  note_for_preemption(state, only_brings_work(event));
   std::visit(Overloaded{
                  [&](const SetPolicy& e) { set_policy(state, e.spec); },
                  [&](const PutTenant& e) { put_tenant(state, e); },
@@ -316,7 +330,7 @@ void apply_event(State& state, const Event& event) {
 
 void apply_action(State& state, const Action& action) {
   state.placed.next.reset();
-  state.placed.preemption_stale = true;
+  note_for_preemption(state, only_brings_work(action));
   std::visit(Overloaded{
                  [&](const Instant& a) { apply_time(state, a.at); },
                  [&](const TaskAccepted& a) {

@@ -238,11 +238,16 @@ void Decider::cancel_groups() {
 // many events come, and any two engines ask at the same instants.
 bool Decider::preempt() {
   if (!is_time_to_preempt(state_)) return false;
-  const PreemptionAnswer answer = plan_preemption(state_, first_waiting(state_, kPreemptorsTried));
+  std::vector<TaskNo> waiting = first_waiting(state_, kPreemptorsTried);
+  if (is_known_without_plan(state_, waiting)) {
+    state_.placed.arrivals_stale = false;
+    return false;
+  }
+  const PreemptionAnswer answer = plan_preemption(state_, waiting);
   if (answer.plan) {
     carry_out(state_, *answer.plan, scratch_);
   } else {
-    note_no_plan(state_, answer.again);
+    note_no_plan(state_, std::move(waiting), answer.again);
   }
   return answer.plan.has_value();
 }

@@ -404,7 +404,7 @@ void Restorer::derive() {
   if (cut_short) finish_round(state, engine_, std::move(before));
 
   // These follow from history, not from the tables.
-  state.placed.preemption_stale = engine_.preemption_stale;
+  state.placed.preemption_stale = state.placed.arrivals_stale = engine_.preemption_stale;
   state.placed.no_plan_before = engine_.no_plan_before;
   arm_preemption(state);
   for (std::uint32_t i = 0; i < state.gpus.size(); ++i) {

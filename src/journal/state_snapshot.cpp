@@ -32,20 +32,21 @@ void write_list(Writer& out, const Range& things, ToRecord to_record) {
 
 EngineRecord engine_record(const State& state) {
   ASSERT(state.early_waiters.empty());
-  EngineRecord record{.now = state.now,
-                      .policy = state.policy,
-                      .next_lease = state.next_lease,
-                      .next_load = state.next_load,
-                      .first_today = state.first_today,
-                      .v_last_pick = state.v_last_pick,
-                      .next_turn = state.next_turn,
-                      .last_served = state.last_served,
-                      .continue_at = state.continue_at,
-                      .cancelling = {},
-                      .fills_due = {},
-                      .tiers_due = {},
-                      .preemption_stale = state.placed.preemption_stale,
-                      .no_plan_before = state.placed.no_plan_before};
+  EngineRecord record{
+      .now = state.now,
+      .policy = state.policy,
+      .next_lease = state.next_lease,
+      .next_load = state.next_load,
+      .first_today = state.first_today,
+      .v_last_pick = state.v_last_pick,
+      .next_turn = state.next_turn,
+      .last_served = state.last_served,
+      .continue_at = state.continue_at,
+      .cancelling = {},
+      .fills_due = {},
+      .tiers_due = {},
+      .preemption_stale = state.placed.preemption_stale || state.placed.arrivals_stale,
+      .no_plan_before = state.placed.no_plan_before};
   for (const auto& [group, below] : state.cancelling)
     record.cancelling.push_back({group, below});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {

@@ -1,6 +1,7 @@
 // Claims: GPUs, CPUs and memory that nobody but one waiting task gets, while what runs there is
 // being stopped. See preemption/preemption.h.
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "core/state/state.h"
@@ -112,25 +113,35 @@ bool is_claim_free(const State& state, const std::vector<GpuId>& gpus) {
 
 bool is_time_to_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
-  const bool is_new = placed.preemption_stale || placed.no_plan_before <= state.now;
-  return is_new && state.now.ns % kPreemptionStep.ns == 0 && may_preempt(state);
+  if (!may_preempt(state) || state.now.ns % kPreemptionStep.ns != 0) return false;
+  return placed.preemption_stale || placed.arrivals_stale || placed.no_plan_before <= state.now;
 }
 
-void note_no_plan(State& state, Time again) {
-  state.placed.preemption_stale = false;
-  state.placed.no_plan_before = again;
+bool is_known_without_plan(const State& state, const std::vector<TaskNo>& waiting) {
+  const PlacedWork& placed = state.placed;
+  return !placed.preemption_stale && placed.no_plan_before > state.now &&
+         placed.no_plan_for == waiting;
+}
+
+void note_no_plan(State& state, std::vector<TaskNo> waiting, Time again) {
+  PlacedWork& placed = state.placed;
+  placed.preemption_stale = placed.arrivals_stale = false;
+  placed.no_plan_for = std::move(waiting);
+  placed.no_plan_before = again;
 }
 
 void arm_preemption(State& state) {
   const PlacedWork& placed = state.placed;
+  if (!may_preempt(state)) return state.timers.clear(TimerKind::preemption, 0);
   const std::int64_t step = kPreemptionStep.ns;
   Time due{(state.now.ns / step + 1) * step};
-  if (!placed.preemption_stale && placed.no_plan_before > due) {
+  const bool is_new = placed.preemption_stale || placed.arrivals_stale;
+  if (!is_new && placed.no_plan_before > due) {
     due = placed.no_plan_before == Time::never()
               ? Time::never()
               : Time{(placed.no_plan_before.ns + step - 1) / step * step};
   }
-  state.timers.set(TimerKind::preemption, 0, 0, may_preempt(state) ? due : Time::never());
+  state.timers.set(TimerKind::preemption, 0, 0, due);
 }
 
 void count_ranks(State& state) {

@@ -353,8 +353,10 @@ void count_ranks(State& state);
 std::vector<TaskNo> first_waiting(State& state, std::size_t count);
 // Whether it is the time to plan, and a plan could come out otherwise than the last one.
 bool is_time_to_preempt(const State& state);
-// No plan was found; unless something changes there is none before this instant.
-void note_no_plan(State& state, Time again);
+// Whether none was found for exactly these, and nothing else has changed.
+bool is_known_without_plan(const State& state, const std::vector<TaskNo>& waiting);
+// There is none for these; unless something changes, not before this instant.
+void note_no_plan(State& state, std::vector<TaskNo> waiting, Time again);
 // While placed work waits and ranks differ, it is asked again at the next whole step at which a
 // plan could come out otherwise.
 void arm_preemption(State& state);

@@ -184,18 +184,34 @@ void flush(State& state, QueueId id) {
   }
 }
 
-// Whether all it does is to bring work.
-bool only_brings_work(const Event& event) {
+// Plans of preemption are made of what runs and what is free. These change neither: work that
+// comes, and the end of what was stopped on GPUs that are claimed.
+bool ends_as_planned(const State& state, LeaseId id) {
+  const std::uint32_t slot = find_lease(state, id);
+  if (slot == kNoSlot || !state.leases[slot].preempted) return false;
+  const std::vector<GpuId>& gpus = state.leases[slot].gpus;
+  return std::all_of(gpus.begin(), gpus.end(),
+                     [&](GpuId gpu) { return is_claimed(state, state.gpu(gpu)); });
+}
+
+bool keeps_plans(const State& state, const Event& event) {
+  if (const auto* ended = std::get_if<LeaseEnded>(&event.body)) {
+    return ends_as_planned(state, ended->lease);
+  }
   return std::holds_alternative<Submit>(event.body) ||
          std::holds_alternative<SubmitWorkflow>(event.body);
 }
-bool only_brings_work(const Action& action) {
+
+bool keeps_plans(const State& state, const Action& action) {
+  if (const auto* closed = std::get_if<LeaseClosed>(&action)) {
+    return ends_as_planned(state, closed->lease);
+  }
   return std::holds_alternative<TaskAccepted>(action) ||
          std::holds_alternative<TaskRefused>(action) || std::holds_alternative<TaskReady>(action);
 }
 
-void note_for_preemption(State& state, bool only_brings_work) {
-  (only_brings_work ? state.placed.arrivals_stale : state.placed.preemption_stale) = true;
+void note_for_preemption(State& state, bool keeps_plans) {
+  (keeps_plans ? state.placed.arrivals_stale : state.placed.preemption_stale) = true;
 }
 
 }  // namespace
@@ -253,7 +269,7 @@ void apply_time(State& state, Time now) {
 
 void apply_event(State& state, const Event& event) {
   state.placed.next.reset();
-  note_for_preemption(state, only_brings_work(event));
+  note_for_preemption(state, keeps_plans(state, event));
   std::visit(Overloaded{
                  [&](const SetPolicy& e) { set_policy(state, e.spec); },
                  [&](const PutTenant& e) { put_tenant(state, e); },
@@ -330,7 +346,7 @@ void apply_event(State& state, const Event& event) {
 
 void apply_action(State& state, const Action& action) {
   state.placed.next.reset();
-  note_for_preemption(state, only_brings_work(action));
+  note_for_preemption(state, keeps_plans(state, action));
   std::visit(Overloaded{
                  [&](const Instant& a) { apply_time(state, a.at); },
                  [&](const TaskAccepted& a) {

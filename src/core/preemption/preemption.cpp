@@ -2,7 +2,9 @@
 #include "core/preemption/preemption.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "base/assert.h"
 #include "core/preemption/victims.h"
@@ -93,30 +95,32 @@ std::optional<Gang> found(const FreeIndex& index, const std::vector<Shape>& aske
   return std::nullopt;
 }
 
-// Takes more and more victims until the task fits, then as few of them as will do. How many that
-// is; none: it does not fit without all of them.
-std::optional<std::size_t> fewest(Emptied& emptied, const FreeIndex& index,
-                                  const std::vector<std::uint32_t>& order,
+// Takes more and more victims until the task fits, then as few of them as will do. Those; none: it
+// does not fit without all of them.
+std::vector<std::uint32_t> fewest(Emptied& emptied, const FreeIndex& index, VictimOrder& order,
                                   const std::vector<Shape>& asked) {
-  std::size_t taken = 0;
+  std::vector<std::uint32_t> taken;
   std::size_t too_few = 0;
   do {
-    if (taken == order.size()) return std::nullopt;
-    too_few = taken;
-    const std::size_t more = std::min(order.size(), std::max<std::size_t>(2 * taken, 1));
-    for (; taken < more; ++taken)
-      emptied.take(order[taken]);
+    too_few = taken.size();
+    while (taken.size() < std::max<std::size_t>(2 * too_few, 1)) {
+      const auto more = order.next();
+      if (!more) break;
+      taken.push_back(*more);
+      emptied.take(*more);
+    }
+    if (taken.size() == too_few) return {};
   } while (!fits(index, asked));
-  while (too_few + 1 < taken) {
-    const std::size_t middle = too_few + (taken - too_few) / 2;
+  while (too_few + 1 < taken.size()) {
+    const std::size_t middle = too_few + (taken.size() - too_few) / 2;
     emptied.go_back(middle);
     if (fits(index, asked)) {
-      taken = middle;
+      taken.resize(middle);
       continue;
     }
     too_few = middle;
-    for (std::size_t i = middle; i < taken; ++i)
-      emptied.take(order[i]);
+    for (std::size_t i = middle; i < taken.size(); ++i)
+      emptied.take(taken[i]);
   }
   return taken;
 }
@@ -181,29 +185,41 @@ bool may_preempt(const State& state, const TaskRow& row, const Shape& shape) {
   return asks_for_whole && row.state == TaskState::pending && !state.claims.contains(row.no);
 }
 
-PreemptionAnswer plan_for(const State& state, std::uint32_t slot) {
-  const TaskRow& row = state.tasks.row(slot);
-  const Shape shape = shape_of(state, row);
-  Uses uses(state);
-  const std::int64_t rank = uses.rank_of(row);
-  Victims victims = victims_for(state, rank);
-  PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
-  std::vector<std::uint32_t> order;
-  for (const bool straddles : {false, true}) {
-    for (const Victim& victim : victims.order) {
-      if (uses.take(victim, rank, straddles)) order.push_back(victim.lease);
-    }
+// Plans for one task after the other on the same state.
+class Planner {
+ public:
+  explicit Planner(const State& state) : state_(state), uses_(state) {}
+
+  PreemptionAnswer plan_for(std::uint32_t slot);
+
+ private:
+  const Victims& victims_of(std::int64_t rank) {
+    const auto known = victims_.find(rank);
+    if (known != victims_.end()) return known->second;
+    return victims_.emplace(rank, victims_for(state_, rank)).first->second;
   }
-  if (order.empty()) return answer;
-  const std::vector<Shape> asked = shapes_for_tree(state, shape);
-  FreeIndex index = *state.placed.tree;
-  Emptied emptied(state, row, index);
-  const auto count = fewest(emptied, index, order, asked);
-  if (!count) return answer;
-  order.resize(*count);
+
+  const State& state_;
+  const Uses uses_;
+  std::map<std::int64_t, Victims> victims_;  // by the rank of who asks
+};
+
+PreemptionAnswer Planner::plan_for(std::uint32_t slot) {
+  const TaskRow& row = state_.tasks.row(slot);
+  const Shape shape = shape_of(state_, row);
+  const std::int64_t rank = uses_.rank_of(row);
+  const Victims& victims = victims_of(rank);
+  PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
+  if (victims.heap.empty()) return answer;
+  VictimOrder order(state_, uses_, rank, victims);
+  const std::vector<Shape> asked = shapes_for_tree(state_, shape);
+  FreeIndex index = *state_.placed.tree;
+  Emptied emptied(state_, row, index);
+  const std::vector<std::uint32_t> taken = fewest(emptied, index, order, asked);
+  if (taken.empty()) return answer;
   const auto gang = found(index, asked);
   ASSERT(gang);
-  answer.plan = PreemptionPlan{row.no, gang->gpus, needed(state, row, shape, *gang, order)};
+  answer.plan = PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, taken)};
   return answer;
 }
 
@@ -211,12 +227,13 @@ PreemptionAnswer plan_for(const State& state, std::uint32_t slot) {
 
 PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& waiting) {
   PreemptionAnswer none;
+  Planner planner(state);
   for (const TaskNo task : waiting) {
     const std::uint32_t slot = state.tasks.slot_of(task);
     if (slot == kNoSlot) continue;
     const TaskRow& row = state.tasks.row(slot);
     if (!may_preempt(state, row, shape_of(state, row))) continue;
-    PreemptionAnswer answer = plan_for(state, slot);
+    PreemptionAnswer answer = planner.plan_for(slot);
     if (answer.plan && !answer.plan->victims.empty()) return answer;
     none.again = std::min(none.again, answer.again);
   }

@@ -24,6 +24,15 @@ std::int64_t strictest_tier(const State& state, const Lease& lease) {
   return tier;
 }
 
+// For a heap: whether a is taken after b.
+auto is_taken_after(const State& state) {
+  return [&state](const Victim& a, const Victim& b) {
+    const LeaseId id_a = state.leases[a.lease].id;
+    const LeaseId id_b = state.leases[b.lease].id;
+    return std::tie(a.tier, b.lost, id_a) < std::tie(b.tier, a.lost, id_b);
+  };
+}
+
 }  // namespace
 
 Victims victims_for(const State& state, std::int64_t rank) {
@@ -40,14 +49,25 @@ Victims victims_for(const State& state, std::int64_t rank) {
     }
     const std::int64_t ran_ms = (state.now - lease.started).ns / milliseconds(1).ns;
     const std::int64_t amount = lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
-    victims.order.push_back({slot, tier, ran_ms * amount});
+    victims.heap.push_back({slot, tier, ran_ms * amount});
   }
-  std::sort(victims.order.begin(), victims.order.end(), [&](const Victim& a, const Victim& b) {
-    const LeaseId id_a = state.leases[a.lease].id;
-    const LeaseId id_b = state.leases[b.lease].id;
-    return std::tie(b.tier, a.lost, id_b) < std::tie(a.tier, b.lost, id_a);
-  });
+  std::make_heap(victims.heap.begin(), victims.heap.end(), is_taken_after(state));
   return victims;
+}
+
+std::optional<std::uint32_t> VictimOrder::next() {
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), is_taken_after(state_));
+    const Victim victim = heap_.back();
+    heap_.pop_back();
+    if (uses_.take(victim, rank_, false)) return victim.lease;
+    straddling_.push_back(victim);
+  }
+  while (at_ < straddling_.size()) {
+    const Victim victim = straddling_[at_++];
+    if (uses_.take(victim, rank_, true)) return victim.lease;
+  }
+  return std::nullopt;
 }
 
 Uses::Uses(const State& state) : state_(state) {
@@ -81,7 +101,6 @@ std::int64_t Uses::rank_of(const TaskRow& row) const {
 
 bool Uses::take(const Victim& victim, std::int64_t rank, bool straddles) {
   const Lease& lease = state_.leases[victim.lease];
-  if (taken_.contains(victim.lease)) return false;
   for (const LeaseTask& task : lease.tasks) {
     // If it came back it would be counted on top of what is left: as it is counted now.
     if (rank_at(victim.tier, is_guaranteed(task.tenant, 0)) <= rank) return false;
@@ -89,7 +108,6 @@ bool Uses::take(const Victim& victim, std::int64_t rank, bool straddles) {
     const bool leaves_less = is_guaranteed(task.tenant, 1 - task.use.value);
     if (!straddles && rank_at(victim.tier, leaves_less) <= rank) return false;
   }
-  taken_.insert(victim.lease);
   for (const LeaseTask& task : lease.tasks)
     change(task.tenant, -task.use.value);
   return true;

@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/state/state.h"
@@ -17,7 +18,7 @@ struct Victim {
 };
 
 struct Victims {
-  std::vector<Victim> order;   // in which they are taken
+  std::vector<Victim> heap;    // the next to be taken on top
   Time again = Time::never();  // when the first protected one is so no more
 };
 
@@ -42,7 +43,25 @@ class Uses {
 
   const State& state_;
   std::map<TenantId, std::int64_t> changes_;
-  std::set<std::uint32_t> taken_;
+};
+
+// The victims in the order in which they are taken: first those that leave their tenants with what
+// they are guaranteed, then the others. Costs only as much as is asked of it.
+class VictimOrder {
+ public:
+  VictimOrder(const State& state, Uses uses, std::int64_t rank, Victims victims)
+      : state_(state), uses_(std::move(uses)), rank_(rank), heap_(std::move(victims.heap)) {}
+
+  // The slot of the next lease, which then counts as taken. None: there are no more.
+  std::optional<std::uint32_t> next();
+
+ private:
+  const State& state_;
+  Uses uses_;
+  std::int64_t rank_;
+  std::vector<Victim> heap_;
+  std::vector<Victim> straddling_;  // passed over, in order
+  std::size_t at_ = 0;              // of those
 };
 
 }  // namespace berth::core

@@ -156,13 +156,12 @@ struct PlacedWork {
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
-  // Of preemption: what makes ranks differ, and what has changed since no plan was found. Work that
-  // comes changes nothing for those who waited before.
+  // Of preemption: what makes ranks differ, and what has changed since no plan was found.
   std::uint32_t guarantees = 0;  // tenants that have one
   std::uint64_t low_tier_tasks = 0;
   bool ranks_differ() const { return guarantees > 0 || low_tier_tasks > 0; }
-  bool preemption_stale = true;  // something other than the work that waits
-  bool arrivals_stale = true;    // work has become ready
+  bool preemption_stale = true;  // what runs, or what is free
+  bool arrivals_stale = true;    // who waits, at most
   std::vector<TaskNo> no_plan_for;
   Time no_plan_before{0};
   std::optional<NextStart> next;  // what starts next, until anything changes

@@ -222,6 +222,10 @@ void start_batch(State& state, const BatchStarted& batch) {
 }
 
 Duration next_quantum(const Lease& lease) {
+  // What was expected is never overshot: until it is late, it is counted on to end then.
+  if (lease.charged < lease.expected) {
+    return std::min(lease.expected - lease.charged, kLongestQuantum);
+  }
   const std::int64_t least = milliseconds(1).ns;
   return Duration{std::clamp(lease.charged.ns, least, kLongestQuantum.ns)};
 }

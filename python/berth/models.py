@@ -200,6 +200,8 @@ class Explanation:
     holder_gpu: str  # whose end would help first
     holder_ends_at: Optional[datetime]
     expected_start_at: Optional[datetime]
+    earliest_start_at: Optional[datetime]  # if all that remains took half as long as expected
+    latest_start_at: Optional[datetime]  # if it took twice as long
 
     def __str__(self) -> str:
         why = "; ".join(str(reason) for reason in self.binding) or "nothing binds"
@@ -210,7 +212,8 @@ class Explanation:
         reasons = (Reason.read(reason) for reason in message.binding)
         return cls(Task.read(message.status), tuple(reason for reason in reasons if reason),
                    message.ahead_in_flow, message.ahead_in_queue, message.holder_gpu,
-                   instant(message.holder_ends_unix_ms), instant(message.expected_start_unix_ms))
+                   instant(message.holder_ends_unix_ms), instant(message.expected_start_unix_ms),
+                   instant(message.earliest_start_unix_ms), instant(message.latest_start_unix_ms))
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
   if (!why.binding.empty())
     *status.mutable_reason() = reason_message(why.binding.front(), board, own);
   if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
-  if (why.expected_start) status.set_expected_start_unix_ms(unix_ms(*why.expected_start));
+  if (why.start) status.set_expected_start_unix_ms(unix_ms(why.start->likely));
 }
 
 v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::Explanation& why,
@@ -47,7 +47,11 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
     }
     response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end));
   }
-  if (why.expected_start) response.set_expected_start_unix_ms(unix_ms(*why.expected_start));
+  if (why.start) {
+    response.set_expected_start_unix_ms(unix_ms(why.start->likely));
+    response.set_earliest_start_unix_ms(unix_ms(why.start->low));
+    response.set_latest_start_unix_ms(unix_ms(why.start->high));
+  }
   return response;
 }
 

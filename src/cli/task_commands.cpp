@@ -169,8 +169,14 @@ void print_explanation(const v1::ExplainTaskResponse& answer, std::int64_t now, 
       out << ", expected " << instant_and_age(answer.holder_ends_unix_ms(), now);
     out << ".\n";
   }
-  if (answer.expected_start_unix_ms() > 0)
-    out << "Expected start: " << instant_and_age(answer.expected_start_unix_ms(), now) << ".\n";
+  if (answer.expected_start_unix_ms() > 0) {
+    out << "Expected start: " << instant_and_age(answer.expected_start_unix_ms(), now);
+    if (answer.earliest_start_unix_ms() < answer.latest_start_unix_ms()) {
+      out << ", between " << instant_and_age(answer.earliest_start_unix_ms(), now) << " and "
+          << instant_and_age(answer.latest_start_unix_ms(), now);
+    }
+    out << ".\n";
+  }
 }
 
 int run_explain(const Call& call) {

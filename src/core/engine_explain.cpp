@@ -8,6 +8,7 @@
 #include "core/placement/placed_reasons.h"
 #include "core/placement/placement.h"
 #include "core/state/flow_cursor.h"
+#include "core/timeline/estimate.h"
 
 namespace berth::core {
 namespace {
@@ -74,7 +75,7 @@ void name_load(const State& state, ModelId model, Reason& reason, Explanation& o
     if (end >= reason.at) continue;
     reason.subject = i;
     reason.at = end;
-    out.expected_start = end;
+    out.start = estimate_around(state.now, end);
   }
 }
 
@@ -111,10 +112,11 @@ void name_holder(const State& state, const TaskRow& row, Reason& reason, Explana
     }
   }
   reason.at = out.holder->expected_end;
-  out.expected_start = out.holder->expected_end;
+  Time likely = out.holder->expected_end;
   if (reason.code == ReasonCode::model_not_loaded) {
-    out.expected_start = *out.expected_start + predict_load(state.model(model), gpu.spec.kind);
+    likely = likely + predict_load(state.model(model), gpu.spec.kind);
   }
+  out.start = estimate_around(state.now, likely);
 }
 
 // Why a tenant, the task's own or one above it, does not let this much start.
@@ -125,7 +127,7 @@ Reason about_tenant(const State& state, TenantId id, std::int64_t use) {
                limit_of(tenant.spec)->value);
 }
 
-void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
+void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
   const TaskRow& row = state.tasks.row(slot);
   const Queue& queue = state.queue(row.queue);
   count_ahead(state, slot, out);
@@ -144,13 +146,15 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
   if (!queue.ready && fills != Time::never()) {
     out.binding.push_back(about(ReasonCode::batch_filling, row.queue.value,
                                 queue.spec.max_batch_size, queue.startable, fills));
-    out.expected_start = fills;
+    out.start = estimate_around(state.now, fills, {.low = Milli{1000}, .high = Milli{1000}});
   }
   if (row.shape != kNoSlot) {
     const PlacedReason placed = why_not_placed(state, slot);
     if (placed.reason) out.binding.push_back(placed.reason);
     out.holder = placed.holder;
-    if (placed.expected_start) out.expected_start = placed.expected_start;
+    Time likely = likely_start(state, slot, out.ahead_in_flow);
+    if (likely == Time::never() && out.ahead_in_flow == 0) likely = placed.reason.at;
+    if (likely != Time::never()) out.start = estimate_around(state.now, likely);
   } else if (Placement placement = place_task(state, row); !placement) {
     if (queue.declined_at > 0) {
       out.binding.push_back(queue.declined);
@@ -176,14 +180,14 @@ void explain_pending(const State& state, std::uint32_t slot, Explanation& out) {
     out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
   }
   const bool is_paused = queue.paused || (binding && state.tenant(binding).paused);
-  if (is_paused) out.expected_start.reset();  // nobody knows for how long
+  if (is_paused) out.start.reset();  // nobody knows for how long
 }
 
 }  // namespace
 
 std::optional<Explanation> Engine::explain(TaskNo task) const {
-  settle_reservations(*state_);  // an index only
-  const State& state = *state_;
+  State& state = *state_;  // of which only indexes change
+  settle_reservations(state);
   const std::uint32_t slot = state.tasks.slot_of(task);
   if (slot == kNoSlot) return std::nullopt;
   Explanation out;

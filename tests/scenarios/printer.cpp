@@ -264,8 +264,13 @@ void Log::add(Time at, TaskNo no, const Explanation& explanation) {
                      text_of(holder.vram) + " of " + gpu(holder.gpu) + " until about " +
                      text_of(holder.expected_end));
   }
-  if (explanation.expected_start) {
-    lines_.push_back(indent + "starts about " + text_of(*explanation.expected_start));
+  if (explanation.start) {
+    const core::StartEstimate& start = *explanation.start;
+    std::string when = indent + "starts about " + text_of(start.likely);
+    if (start.low != start.high) {
+      when += " (" + text_of(start.low) + " to " + text_of(start.high) + ")";
+    }
+    lines_.push_back(std::move(when));
   }
 }
 

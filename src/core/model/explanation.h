@@ -25,13 +25,22 @@ struct Holder {
   Time expected_end;
 };
 
+// When a task will probably start: as expected, and if everything that remains to be done took half
+// as long, or twice. Work that comes later and goes first is not foreseen.
+struct StartEstimate {
+  Time low;
+  Time likely;
+  Time high;
+  bool operator==(const StartEstimate&) const = default;
+};
+
 struct Explanation {
   TaskState state = TaskState::waiting;
   std::vector<Reason> binding;
   std::uint64_t ahead_in_flow = 0;     // live tasks of its flow that come first
   std::uint64_t ahead_in_queue = 0;    // pending tasks of its queue, all flows
   std::optional<Holder> holder;        // whose end would help first
-  std::optional<Time> expected_start;  // an estimate, when one can be made
+  std::optional<StartEstimate> start;  // when one can be made
 };
 
 }  // namespace berth::core

@@ -246,9 +246,6 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   if (state.placed.cells_stale) return out;
   out.reason = lack_of(state, shape);
   const Reservation* own = reservation_of(state, row.no);
-  if (own != nullptr) {
-    out.expected_start = std::max(state.now, Time{own->start.ns - kChargeGrace.ns});
-  }
   const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
     if (is_mig) return out;
@@ -265,8 +262,6 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
                   is_mig ? first_start_to_be_free(state, shape) : first_to_end(state, shape))) {
     out.reason.at = out.holder->expected_end;
   }
-  const bool knows = out.reason.at != Time::never();
-  if (!out.expected_start && knows) out.expected_start = out.reason.at;
   return out;
 }
 

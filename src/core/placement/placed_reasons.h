@@ -15,7 +15,6 @@ namespace berth::core {
 struct PlacedReason {
   Reason reason;  // none: it fits now
   std::optional<Holder> holder;
-  std::optional<Time> expected_start;
 };
 
 // REQUIRES a pending placed task.

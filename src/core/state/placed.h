@@ -167,9 +167,9 @@ struct PlacedWork {
   std::optional<NextStart> next;  // what starts next, until anything changes
 };
 
-// Whether all its GPUs must lie on one node.
+// Whether all its GPUs must lie on one node, wherever there. (An island may join several nodes.)
 constexpr bool lies_on_one_node(const Shape& shape) {
-  return shape.gpus <= 1 || (shape.required && shape.within <= Level::node && shape.groups == 1);
+  return shape.gpus <= 1 || (shape.required && shape.within == Level::node && shape.groups == 1);
 }
 
 }  // namespace berth::core

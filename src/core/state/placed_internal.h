@@ -1,8 +1,9 @@
 // Between the files of placed work only: placed_ops, placed_order, placed_cells, placed_plan,
-// placed_next, find_place, mig_ops.
+// placed_next, placed_estimate, find_place, mig_ops.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/state/state.h"
 
@@ -35,6 +36,13 @@ void take_mig_bench(State& state, std::uint32_t shape, PlacedBench bench);
 // Finds what starts next of those, if it goes before what was found of the others.
 void settle_mig(State& state);
 
+// The plan, made if there is none.
+PlacedPlan& plan_of(State& state);
+// How the shape may be taken, before its GPUs are known, beside so many reservations.
+std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run, std::size_t reserved);
+// How long the task will be counted on to hold these GPUs, as far as is known. With the same grace
+// as a lease: otherwise each start beside a reservation could push it back by a grace.
+Duration planned_run(const State& state, const TaskRow& row, const std::vector<GpuId>& gpus);
 // The reservations are gone; the plan too, once nobody has asked for it for a while.
 void forget_reservations(State& state);
 // Reserves the task's earliest start, if one can be foreseen.

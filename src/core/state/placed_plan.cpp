@@ -114,11 +114,10 @@ FreeTimes& times_of(State& state, Level level, std::uint32_t kind, std::int64_t 
 }
 
 // The domains of a level that have the amount free first; one of them is the first that has it
-// beside the reservations.
+// beside so many reservations.
 std::vector<PoolId> first_domains(State& state, Level level, std::uint32_t kind,
-                                  std::int64_t amount) {
-  const PlacedPlan& plan = state.placed.plan;
-  return times_of(state, level, kind, amount).first(plan.pools, plan.reservations.size() + 2);
+                                  std::int64_t amount, std::size_t reserved) {
+  return times_of(state, level, kind, amount).first(state.placed.plan.pools, reserved + 2);
 }
 
 // What runs on these parts has changed.
@@ -132,7 +131,28 @@ void note_times(PlacedPlan& plan, const Parts& parts) {
   }
 }
 
-std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run) {
+bool has_caps(const State& state) { return state.policy.long_work != Duration::forever(); }
+
+// Whether there is a plan to be told of a change. One that was made of other cells is none.
+bool is_kept(State& state) {
+  PlacedPlan& plan = state.placed.plan;
+  if (state.placed.cells_stale) plan.kept = false;
+  if (plan.kept && state.placed.ranked.empty() && ++plan.idle_changes > state.leases.size()) {
+    plan = PlacedPlan{};
+  }
+  return plan.kept;
+}
+
+}  // namespace
+
+PlacedPlan& plan_of(State& state) {
+  ASSERT(!state.placed.cells_stale);
+  if (!state.placed.plan.kept) make_plan(state);
+  state.placed.plan.idle_changes = 0;
+  return state.placed.plan;
+}
+
+std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run, std::size_t reserved) {
   const PlacedWork& placed = state.placed;
   const Shape asked = shape_for_tree(state, shape);
   const std::int64_t amount = std::int64_t{shape.share} * shape.gpus;
@@ -148,8 +168,10 @@ std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run) {
   const bool asks_for_node = shape.cpu.value > 0 || shape.memory.value > 0;
   const bool may_mix = shape.gpus > 1 && std::popcount(asked.kinds) > 1 && !asks_for_node;
   const bool whole = shape.required && shape.groups == 1 && shape.gpus > 1;
-  const bool on_node = whole && shape.within <= Level::node;
-  const bool in_rack = whole && shape.within == Level::rack;
+  // An island of several nodes lies in one rack.
+  const bool is_joined = shape.within == Level::island && !placed.tree->joined_islands().empty();
+  const bool on_node = whole && shape.within <= Level::node && !is_joined;
+  const bool in_rack = whole && (shape.within == Level::rack || is_joined);
   for (std::uint32_t kind = 0; kind < placed.kinds.size(); ++kind) {
     if (!allowed(kind)) continue;
     if (!on_node && !in_rack) {
@@ -157,41 +179,20 @@ std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run) {
       continue;
     }
     const Level level = on_node ? Level::node : Level::rack;
-    for (const PoolId domain : first_domains(state, level, kind, amount))
+    for (const PoolId domain : first_domains(state, level, kind, amount, reserved))
       add(domain);
   }
   if (may_mix && !on_node) add(placed.plan.all);
   return ways;
 }
 
-// How long the task will be counted on to hold its GPUs, as far as is known. With the same grace as
-// a lease: otherwise each start beside a reservation could push it back by a grace.
-Duration planned_run(const State& state, const TaskRow& row, const std::vector<GpuId>& gpus = {}) {
+Duration planned_run(const State& state, const TaskRow& row, const std::vector<GpuId>& gpus) {
   Milli slowest = kWholeGpu;
   for (const GpuId gpu : gpus)
     slowest = std::min(slowest, state.gpu(gpu).spec.speed);
   const Duration run = predict_batch(state.queue(row.queue), 1, row.expected_run, slowest);
   return run.ns > 0 ? run + kChargeGrace : Duration::forever();
 }
-
-bool has_caps(const State& state) { return state.policy.long_work != Duration::forever(); }
-
-PlacedPlan& plan_of(State& state) {
-  if (!state.placed.plan.kept) make_plan(state);
-  state.placed.plan.idle_changes = 0;
-  return state.placed.plan;
-}
-
-// Whether there is a plan to be told of a change.
-bool is_kept(State& state) {
-  PlacedPlan& plan = state.placed.plan;
-  if (plan.kept && state.placed.ranked.empty() && ++plan.idle_changes > state.leases.size()) {
-    plan = PlacedPlan{};
-  }
-  return plan.kept;
-}
-
-}  // namespace
 
 Time planned_end(const Lease& lease) {
   return lease.started + std::max(lease.charged, lease.expected) + kChargeGrace;
@@ -259,8 +260,8 @@ void forget_reservations(State& state) {
 
 void reserve_start(State& state, const TaskRow& row, const Shape& shape) {
   PlacedPlan& plan = plan_of(state);
-  const Duration run = planned_run(state, row);
-  const std::vector<Parts> ways = ways_of(state, shape, run);
+  const Duration run = planned_run(state, row, {});
+  const std::vector<Parts> ways = ways_of(state, shape, run, plan.reservations.size());
   const bool scattered = std::any_of(ways.begin(), ways.end(), [&](const Parts& way) {
     return plan.pools.fits(way, state.now, state.now, run);
   });

@@ -349,6 +349,9 @@ bool is_claim_free(const State& state, const std::vector<GpuId>& gpus);
 inline constexpr Duration kPreemptionStep = seconds(1);
 // Counts, from the tables, what makes ranks differ.
 void count_ranks(State& state);
+// When the placed task will probably start; never: that cannot be foreseen. REQUIRES settled
+// reservations. Changes indexes only.
+Time likely_start(State& state, std::uint32_t slot, std::uint64_t ahead_in_flow);
 // The first tasks of placed work in order, of each flow one. REQUIRES that none of them can start.
 std::vector<TaskNo> first_waiting(State& state, std::size_t count);
 // Whether it is the time to plan, and a plan could come out otherwise than the last one.

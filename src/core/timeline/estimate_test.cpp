@@ -16,16 +16,19 @@ struct Work {
 };
 
 std::vector<StartEstimate> estimate(Pools& pools, Time now, const std::vector<Work>& work,
-                                    std::int64_t visits = 1'000'000, Spread spread = {}) {
-  std::vector<StartEstimate> estimates;
+                                    std::int64_t visits = 1'000'000) {
+  std::vector<Time> starts;
   std::size_t position = 0;
   const auto next = [&]() -> std::optional<Pending> {
     if (position == work.size()) return std::nullopt;
     const Work& w = work[position];
     return Pending{position++, seconds(w.run), w.ways};
   };
-  const bool complete = estimate_starts(pools, now, next, spread, estimates, visits);
-  EXPECT_EQ(complete, estimates.size() == work.size());
+  const bool complete = likely_starts(pools, now, next, starts, visits);
+  EXPECT_EQ(complete, starts.size() == work.size());
+  std::vector<StartEstimate> estimates;
+  for (const Time start : starts)
+    estimates.push_back(estimate_around(now, start));
   return estimates;
 }
 
@@ -37,8 +40,8 @@ TEST(Estimate, CountsTheWorkAhead) {
   const std::vector<Work> work{{60, {{{all, 8}}}}, {10, {{{all, 4}}}}, {5, {{{all, 9}}}}};
   const auto estimates = estimate(pools, at(40), work);
   ASSERT_EQ(estimates.size(), 3U);
-  EXPECT_EQ(estimates[0], (StartEstimate{0, at(70), at(100), at(160)}));
-  EXPECT_EQ(estimates[1], (StartEstimate{1, at(100), at(160), at(280)}));
+  EXPECT_EQ(estimates[0], (StartEstimate{at(70), at(100), at(160)}));
+  EXPECT_EQ(estimates[1], (StartEstimate{at(100), at(160), at(280)}));
   EXPECT_EQ(estimates[2].likely, Time::never()) << "more than there is";
   EXPECT_EQ(estimates[2].low, Time::never());
   EXPECT_EQ(estimates[2].high, Time::never());
@@ -53,13 +56,6 @@ TEST(Estimate, StopsWhenTheVisitsAreUsedUp) {
   ASSERT_GE(estimates.size(), 2U);
   EXPECT_LT(estimates.size(), 10U);
   EXPECT_TRUE(pools.profile(all).breakpoints().empty()) << "nothing stays behind";
-}
-
-TEST(Estimate, WhatLiesTooDeepIsAFluid) {
-  const Wide ahead = static_cast<Wide>(seconds(3600).ns) * 40'000'000;
-  EXPECT_EQ(rough_estimate(3, at(10), ahead, 40'000'000, {}),
-            (StartEstimate{3, at(10 + 1800), at(10 + 3600), at(10 + 7200)}));
-  EXPECT_EQ(rough_estimate(3, at(10), ahead, 0, {}).likely, Time::never());
 }
 
 // The claim in the header: the ends of the spread are what a plan would say if everything that

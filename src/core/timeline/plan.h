@@ -1,10 +1,10 @@
-// Planning: one pass over pending work that starts what may start and reserves for what must wait.
+// Planning: reservations for work that must wait.
 //
-// The caller names the work in its order. A task that fits now beside every reservation made so far
-// starts. One that does not gets a reservation at its earliest fit, as long as fewer than `depth`
-// were made. All later work may start only beside them, so nothing that jumps the queue delays
-// anybody who holds a reservation. depth 0 is greedy (skip what does not fit), 1 is EASY backfill,
-// no limit is conservative backfill: one rule.
+// One rule for all depths. The work is taken in its order: a task that fits now beside every
+// reservation made so far starts; one that does not gets a reservation at its earliest fit, as long
+// as fewer than `depth` were made. So nothing that jumps the queue delays anybody who holds a
+// reservation. Depth 0 is greedy (skip what does not fit), 1 is EASY backfill, no limit is
+// conservative backfill. The pass itself is state/placed_next.cpp; here is what it is made of.
 //
 // Reservations stand in the pools until the caller drops them, so that work that arrives between
 // two passes is held to them as well; a pass that plans anew drops the old ones first. A task whose
@@ -43,17 +43,6 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
-inline constexpr std::size_t kNoDepthLimit = SIZE_MAX;
-
-// Walks the order that `next` gives (std::optional<Pending>, none at its end) and adds to the
-// reservations. `start(pending, way)` finds the very GPUs and starts the task, so that the pools
-// hold it, or returns false. Each task takes one of `visits`, and the search for its earliest start
-// takes more. Returns false when they are used up first: called again with the same reservations
-// and a `next` that goes on, the pass continues as if it had not been interrupted.
-template <class Next, class Start>
-bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
-                 std::vector<Reservation>& reservations, std::int64_t& visits);
-
 void drop_reservations(Pools& pools, std::vector<Reservation>& reservations);
 
 // For explanations: the first of the reservations that work on these parts would delay if it
@@ -73,9 +62,6 @@ struct LongWork {
 void cap_long_work(const Pools& pools, const LongWork& rule, Duration run, std::int64_t amount,
                    Parts& way);
 
-// ---- How
-// -----------------------------------------------------------------------------------------
-
 namespace timeline {
 
 // Reserves the earliest start of the task, if there is any. `scattered`: its counts fit now, but
@@ -84,25 +70,5 @@ void reserve_earliest(Pools& pools, Time now, const Pending& pending, bool scatt
                       std::vector<Reservation>& reservations, std::int64_t& visits);
 
 }  // namespace timeline
-
-template <class Next, class Start>
-bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
-                 std::vector<Reservation>& reservations, std::int64_t& visits) {
-  while (visits > 0) {
-    const std::optional<Pending> pending = next();
-    if (!pending) return true;
-    --visits;
-    bool started = false;
-    bool scattered = false;
-    for (std::size_t way = 0; way < pending->ways.size() && !started; ++way) {
-      if (!pools.fits(pending->ways[way], now, now, pending->run)) continue;
-      started = start(*pending, way);
-      scattered = !started;
-    }
-    if (started || reservations.size() >= depth) continue;
-    timeline::reserve_earliest(pools, now, *pending, scattered, reservations, visits);
-  }
-  return false;
-}
 
 }  // namespace berth::core

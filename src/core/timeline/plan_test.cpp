@@ -11,8 +11,33 @@ namespace berth::core {
 namespace {
 
 constexpr std::int64_t kPlenty = 1'000'000;
+constexpr std::size_t kNoDepthLimit = SIZE_MAX;
 
 Time at(std::int64_t s) { return Time{} + seconds(s); }
+
+// The rule of plan.h in its plainest form: one pass over the order that `next` gives. `start` finds
+// the very GPUs and starts the task, so that the pools hold it, or returns false. Returns false
+// when the visits are used up first: called again, the pass goes on as if it had not been
+// interrupted.
+template <class Next, class Start>
+bool plan_starts(Pools& pools, Time now, std::size_t depth, Next next, Start start,
+                 std::vector<Reservation>& reservations, std::int64_t& visits) {
+  while (visits > 0) {
+    const std::optional<Pending> pending = next();
+    if (!pending) return true;
+    --visits;
+    bool started = false;
+    bool scattered = false;
+    for (std::size_t way = 0; way < pending->ways.size() && !started; ++way) {
+      if (!pools.fits(pending->ways[way], now, now, pending->run)) continue;
+      started = start(*pending, way);
+      scattered = !started;
+    }
+    if (started || reservations.size() >= depth) continue;
+    timeline::reserve_earliest(pools, now, *pending, scattered, reservations, visits);
+  }
+  return false;
+}
 
 struct Work {
   std::int64_t run;

@@ -1,5 +1,6 @@
-// A guarantee that was lent comes back: work with which its tenant stays within its guarantee
-// starts within `protected_run` + one step of preemption + the time that agents take to stop work.
+// A guarantee that was lent comes back: a task of one GPU with which its tenant stays within its
+// guarantee starts within `protected_run` + one step of preemption + the time that agents take to
+// stop work. (A gang waits until all it needs may be stopped at once, or is promised to it.)
 //
 // Why: while guaranteed work waits and all GPUs are taken, somebody uses more than is guaranteed to
 // them; that work may be stopped once it has run for `protected_run`, and what is freed is claimed.
@@ -86,8 +87,11 @@ class LentWorld {
         const TaskNo task = batch->tasks.front().task;
         pending_.erase(task);
         owed_since_.erase(task);
-        use_[specs_.at(task).tenant] += specs_.at(task).gpus;
+        if (!claims_.erase(task)) use_[specs_.at(task).tenant] += specs_.at(task).gpus;
         tasks_[batch->lease] = task;
+      } else if (const auto* preempt = std::get_if<core::Preempt>(&action)) {
+        claims_.insert(preempt->task);
+        use_[specs_.at(preempt->task).tenant] += specs_.at(preempt->task).gpus;
       } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
         const core::TaskSpec& spec = specs_.at(tasks_.at(closed->lease));
         use_[spec.tenant] -= spec.gpus;
@@ -96,14 +100,16 @@ class LentWorld {
         pending_.insert(back->task);
       }
     }
-    for (const TaskNo task : pending_)
-      look_at(task);
+    for (const TaskNo task : pending_) {
+      if (specs_.at(task).gpus == 1) look_at(task);
+    }
   }
 
   // For how long the tenant has been owed the start of this one.
   void look_at(TaskNo task) {
     const core::TaskSpec& spec = specs_.at(task);
-    if (use_[spec.tenant] + spec.gpus > guaranteed_[spec.tenant.value]) {
+    const std::uint32_t more = claims_.contains(task) ? 0 : spec.gpus;
+    if (use_[spec.tenant] + more > guaranteed_[spec.tenant.value]) {
       owed_since_.erase(task);
       return;
     }
@@ -122,7 +128,8 @@ class LentWorld {
   std::vector<std::uint32_t> guaranteed_;
   std::map<TaskNo, core::TaskSpec> specs_;
   std::map<LeaseId, TaskNo> tasks_;
-  std::map<TenantId, std::uint32_t> use_;  // what is being stopped still counts
+  std::map<TenantId, std::uint32_t> use_;  // with claims, and with what is being stopped
+  std::set<TaskNo> claims_;
   std::set<TaskNo> pending_;
   std::map<TaskNo, Time> owed_since_;
   Duration longest_{0};

@@ -23,11 +23,16 @@ bool may_become_free(const State& state, GpuId id, const TaskRow& row) {
          !state.claims.contains(gpu.kept_for) && gpu.usable.value >= row.vram;
 }
 
-// The cluster as it would be without the victims taken so far.
+// The cluster as it would be without what is being stopped already, and the victims taken so far.
 class Emptied {
  public:
-  Emptied(const State& state, const TaskRow& row, FreeIndex& index)
-      : state_(state), row_(row), what_if_(index), index_(index) {}
+  Emptied(const State& state, const TaskRow& row, FreeIndex& index,
+          const std::vector<std::uint32_t>& stopping)
+      : state_(state), row_(row), what_if_(index), index_(index) {
+    for (const std::uint32_t slot : stopping)
+      take(slot);
+    stopping_ = stopping.size();
+  }
 
   void take(std::uint32_t slot) {
     const Lease& lease = state_.leases[slot];
@@ -45,7 +50,7 @@ class Emptied {
     taken_.push_back(slot);
   }
   void go_back(std::size_t count) {
-    while (taken_.size() > count) {
+    while (taken_.size() > stopping_ + count) {
       for (const GpuId gpu : state_.leases[taken_.back()].gpus)
         --gone_[gpu];
       taken_.pop_back();
@@ -78,7 +83,8 @@ class Emptied {
   WhatIf what_if_;
   FreeIndex& index_;
   std::map<GpuId, std::size_t> gone_;  // leases taken from it
-  std::vector<std::uint32_t> taken_;
+  std::size_t stopping_ = 0;
+  std::vector<std::uint32_t> taken_;  // those that are being stopped first
   std::vector<std::size_t> marks_;
 };
 
@@ -95,13 +101,14 @@ std::optional<Gang> found(const FreeIndex& index, const std::vector<Shape>& aske
   return std::nullopt;
 }
 
-// Takes more and more victims until the task fits, then as few of them as will do. Those; none: it
-// does not fit without all of them.
-std::vector<std::uint32_t> fewest(Emptied& emptied, const FreeIndex& index, VictimOrder& order,
-                                  const std::vector<Shape>& asked) {
+// Takes more and more victims until the task fits, then as few of them as will do. Nothing: it does
+// not fit without all of them.
+std::optional<std::vector<std::uint32_t>> fewest(Emptied& emptied, const FreeIndex& index,
+                                                 VictimOrder& order,
+                                                 const std::vector<Shape>& asked) {
   std::vector<std::uint32_t> taken;
   std::size_t too_few = 0;
-  do {
+  while (!fits(index, asked)) {
     too_few = taken.size();
     while (taken.size() < std::max<std::size_t>(2 * too_few, 1)) {
       const auto more = order.next();
@@ -109,8 +116,8 @@ std::vector<std::uint32_t> fewest(Emptied& emptied, const FreeIndex& index, Vict
       taken.push_back(*more);
       emptied.take(*more);
     }
-    if (taken.size() == too_few) return {};
-  } while (!fits(index, asked));
+    if (taken.size() == too_few) return std::nullopt;
+  }
   while (too_few + 1 < taken.size()) {
     const std::size_t middle = too_few + (taken.size() - too_few) / 2;
     emptied.go_back(middle);
@@ -151,11 +158,13 @@ bool nodes_suffice(const State& state, const TaskRow& row, const Shape& shape,
 // Of the victims, those that lie on the GPUs, and those without which CPUs or memory would be
 // short.
 std::vector<std::uint32_t> needed(const State& state, const TaskRow& row, const Shape& shape,
-                                  const Gang& gang, const std::vector<std::uint32_t>& victims) {
+                                  const Gang& gang, const std::vector<std::uint32_t>& victims,
+                                  const std::vector<std::uint32_t>& stopping) {
   std::set<std::uint32_t> on_gpus;
   for (const GpuId gpu : gang.gpus)
     on_gpus.insert(state.gpu(gpu).leases.begin(), state.gpu(gpu).leases.end());
   std::set<std::uint32_t> gone = on_gpus;
+  gone.insert(stopping.begin(), stopping.end());
   std::set<NodeId> nodes;
   for (const GpuId gpu : gang.gpus)
     nodes.insert(state.gpu(gpu).spec.node);
@@ -188,7 +197,11 @@ bool may_preempt(const State& state, const TaskRow& row, const Shape& shape) {
 // Plans for one task after the other on the same state.
 class Planner {
  public:
-  explicit Planner(const State& state) : state_(state), uses_(state) {}
+  explicit Planner(const State& state) : state_(state), uses_(state) {
+    for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
+      if (state.leases[slot].id && state.leases[slot].preempted) stopping_.push_back(slot);
+    }
+  }
 
   PreemptionAnswer plan_for(std::uint32_t slot);
 
@@ -201,6 +214,7 @@ class Planner {
 
   const State& state_;
   const Uses uses_;
+  std::vector<std::uint32_t> stopping_;      // leases that end when their agents say so
   std::map<std::int64_t, Victims> victims_;  // by the rank of who asks
 };
 
@@ -214,12 +228,17 @@ PreemptionAnswer Planner::plan_for(std::uint32_t slot) {
   VictimOrder order(state_, uses_, rank, victims);
   const std::vector<Shape> asked = shapes_for_tree(state_, shape);
   FreeIndex index = *state_.placed.tree;
-  Emptied emptied(state_, row, index);
-  const std::vector<std::uint32_t> taken = fewest(emptied, index, order, asked);
-  if (taken.empty()) return answer;
+  Emptied emptied(state_, row, index, stopping_);
+  const auto taken = fewest(emptied, index, order, asked);
+  if (!taken) return answer;
   const auto gang = found(index, asked);
   ASSERT(gang);
-  answer.plan = PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, taken)};
+  // What fits on free GPUs waits for something else: its turn.
+  const bool is_free = std::all_of(gang->gpus.begin(), gang->gpus.end(),
+                                   [&](GpuId gpu) { return state_.gpu(gpu).leases.empty(); });
+  if (taken->empty() && is_free) return answer;
+  answer.plan =
+      PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, *taken, stopping_)};
   return answer;
 }
 
@@ -234,7 +253,7 @@ PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& 
     const TaskRow& row = state.tasks.row(slot);
     if (!may_preempt(state, row, shape_of(state, row))) continue;
     PreemptionAnswer answer = planner.plan_for(slot);
-    if (answer.plan && !answer.plan->victims.empty()) return answer;
+    if (answer.plan) return answer;
     none.again = std::min(none.again, answer.again);
   }
   return none;

@@ -9,6 +9,7 @@
 // start only once.
 //
 // A plan names the GPUs, and every lease that lies on them or has the CPUs they need, and no other.
+// It counts on what is being stopped already and claimed by nobody; that may be all it needs.
 // The GPUs are claimed: nobody else gets them, and the task starts on exactly those when the last
 // of the stopped work has gone. So nothing is ever stopped in vain, unless a GPU is lost meanwhile.
 // Victims: of the highest tier first, then by least lost work (run time x GPUs), the youngest on

@@ -119,6 +119,9 @@ std::vector<RankIntent> Processes::ranks_for(const berth::v1::Lease& lease) cons
 }
 
 std::string Processes::visible_devices(const berth::v1::Lease& lease) const {
+  if (lease.has_instance() && lease.gpus_size() == 1) {
+    return "MIG-" + lease.gpus(0) + "/" + std::to_string(lease.instance().start()) + "/0";
+  }
   std::string devices;
   for (const std::string& uuid : lease.gpus()) {
     devices += (devices.empty() ? "" : ",") + device_of(uuid);

@@ -57,6 +57,8 @@ class Processes {
 
   Intent intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) const;
   std::vector<RankIntent> ranks_for(const berth::v1::Lease& lease) const;
+  // A MIG instance has the name of its GPU and start; it takes no other name while GPUs are
+  // simulated.
   std::string visible_devices(const berth::v1::Lease& lease) const;
   std::string device_of(const std::string& uuid) const;
   Result<Launcher::ProcessPtr> launch(const berth::v1::Lease& lease,

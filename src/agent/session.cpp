@@ -123,6 +123,7 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
     gpu.set_socket(description.socket);
     gpu.set_pcie_switch(description.pcie_switch);
     gpu.set_island(description.island);
+    gpu.set_mig(description.mig);
   }
   for (const FoundLease& lease : found) {
     put_held_lease(hello, lease);

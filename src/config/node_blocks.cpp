@@ -197,15 +197,6 @@ std::optional<HwlocNode> read_topology(TableReader& table, const FileSource& fil
   return std::move(*hardware);
 }
 
-bool read_node_mig(TableReader& table, NodeBlock& block) {
-  const std::size_t errors = table.diagnostics().count();
-  read_mig_mode(table, block.kind, block.vram, block.mig);
-  if (block.mig != core::mig::Geometry::none && block.gpus == 0) {
-    table.error("mig", table.path_of("mig") + ": needs gpus");
-  }
-  return table.diagnostics().count() == errors;
-}
-
 bool read_node_block(TableReader& table, const FileSource& files, NodeBlock& block) {
   const std::size_t errors = table.diagnostics().count();
   table.required_name("name", block.name);
@@ -220,6 +211,10 @@ bool read_node_block(TableReader& table, const FileSource& files, NodeBlock& blo
   table.number("memory", memory, memory_amounts());
   if (memory) block.memory = *memory;
   read_gpus(table, block);
+  read_mig_mode(table, block.kind, block.vram, block.mig);
+  if (block.mig != core::mig::Geometry::none && block.gpus == 0) {
+    table.error("mig", table.path_of("mig") + ": needs gpus");
+  }
   const bool gives_nothing = block.cpu.value == 0 && block.memory.value == 0 && block.gpus == 0;
   const bool means_to =
       table.has("cpu") || table.has_number("memory") || table.has("gpus") || table.has("topology");

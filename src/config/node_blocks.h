@@ -61,8 +61,6 @@ struct FileSource {
 std::optional<HwlocNode> read_topology(TableReader& table, const FileSource& files);
 
 // Asks for every key of a block; the caller may ask for keys of its own, and then calls `finish`.
-// Whether its GPUs are in MIG mode; after the block. Only simulations cut GPUs so far.
-bool read_node_mig(TableReader& table, NodeBlock& block);
 // False: something is wrong, and the block must not be used.
 bool read_node_block(TableReader& table, const FileSource& files, NodeBlock& block);
 

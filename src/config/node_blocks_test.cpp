@@ -35,8 +35,7 @@ Read read(const std::string& lines, const std::string& xml = "") {
   if (document) {
     TableReader root(*document, "", diagnostics);
     for (TableReader& table : root.blocks("nodes")) {
-      const bool is_read = read_node_block(table, files, result.block);
-      result.good = read_node_mig(table, result.block) && is_read;
+      result.good = read_node_block(table, files, result.block);
       table.finish();
     }
   }

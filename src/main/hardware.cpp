@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "core/mig/profiles.h"
+
 namespace berth::main {
 namespace {
 
@@ -52,6 +54,7 @@ void add_gpus(const config::NodeBlock& block, std::int64_t node, Hardware& hardw
     gpu.pcie_switch = spec.pcie_switch;
     if (const auto island = block.island_of(node, i))
       gpu.island = block.name + "/island-" + std::to_string(*island);
+    if (spec.mig != core::mig::Geometry::none) gpu.mig = core::mig::name_of(spec.mig);
     hardware.gpus.push_back(std::move(gpu));
   }
 }
@@ -85,7 +88,7 @@ std::string block_line(const config::NodeBlock& block) {
   line += ": " + cores(block.cpu.value) + ", " + gigabytes(block.memory.value);
   if (block.gpus > 0) {
     line += ", " + std::to_string(block.gpus) + " × " + block.kind + " (" +
-            gigabytes(block.vram.value) + ")";
+            gigabytes(block.vram.value) + (block.mig == core::mig::Geometry::none ? ")" : ", MIG)");
   }
   return line + (block.count > 1 ? " each" : "");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mig/profiles.h"
 #include "store/crash_points.h"
 
 namespace berth::service {
@@ -119,6 +120,11 @@ v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& b
   for (std::string& gpu : errand.gpus)
     lease.add_gpus(std::move(gpu));
   if (errand.gang.size() > 0) *lease.mutable_gang() = std::move(errand.gang);
+  if (batch.instance) {
+    const std::string_view profile = core::mig::name_of(batch.instance->profile);
+    lease.mutable_instance()->set_profile(profile.data(), profile.size());
+    lease.mutable_instance()->set_start(batch.instance->start);
+  }
   for (std::size_t i = 0; i < batch.tasks.size(); ++i) {
     const CardPtr& card = errand.cards[i];
     v1::LeasedTask& task = *lease.add_tasks();

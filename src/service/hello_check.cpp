@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/node_blocks.h"
+#include "core/mig/profiles.h"
 #include "core/model/ranges.h"
 #include "core/topology/tree.h"
 
@@ -69,6 +70,10 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " with " +
              std::to_string(gpu.vram_mb()) + " MiB and a speed of " +
              std::to_string(gpu.speed_milli()) + "/1000; expected " + expected;
+    }
+    if (!gpu.mig().empty() && core::mig::geometry_named(gpu.mig()) == core::mig::Geometry::none) {
+      return "the agent names GPU " + quoted(gpu.uuid()) + " as cut by " + quoted(gpu.mig()) +
+             "; expected one of " + core::mig::names_of_geometries(~std::uint64_t{0});
     }
     if (gpu.socket() > kPartMax || gpu.pcie_switch() > kPartMax) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " on socket " +
@@ -187,6 +192,7 @@ core::GpuSpec spec_of(const v1::Gpu& gpu) {
   spec.speed = Milli{gpu.speed_milli() == 0 ? 1000 : gpu.speed_milli()};
   spec.socket = static_cast<std::uint8_t>(gpu.socket());
   spec.pcie_switch = static_cast<std::uint8_t>(gpu.pcie_switch());
+  spec.mig = core::mig::geometry_named(gpu.mig());
   return spec;
 }
 

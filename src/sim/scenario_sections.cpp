@@ -122,8 +122,7 @@ void read_queue(TableReader& table, const Scenario& scenario, std::string& name,
 void read_nodes(TableReader& table, const config::FileSource& files, NameBook& names,
                 NameBook& gpu_names, Scenario& scenario) {
   config::NodeBlock block;
-  const bool is_read = config::read_node_block(table, files, block);
-  const bool good = config::read_node_mig(table, block) && is_read;
+  const bool good = config::read_node_block(table, files, block);
   table.finish();
   if (!good) return;
   if (!has_room(table, scenario.node_specs.size(), block.count, kMostNodes, "nodes")) return;

@@ -221,6 +221,51 @@ TEST_F(LiveCluster, ANodeThatLeavesTheConfigurationIsLost) {
   EXPECT_EQ(ended(*server, "pair").state(), v1::COMPLETED);
 }
 
+// Two instances side by side on one GPU, each told which it is; a third waits for one of them, and
+// is taken up by a server that comes back.
+TEST_F(LiveCluster, InstancesShareAGpuInMigMode) {
+  configure(
+      "[[cluster.nodes]]\nname = \"n\"\ncpu = 8\nmemory = \"32GB\"\ngpus = 1\nkind = \"A100\"\n"
+      "vram = \"80GB\"\nmig = true\n\n[[queues]]\nname = \"train\"\n");
+  const std::string script = "'echo $CUDA_VISIBLE_DEVICES >> " + file("devices") +
+                             "; while [ ! -e " + file("go") + " ]; do sleep 0.05; done'";
+  const auto start = [&](ServerProcess& server, const std::string& id) {
+    const Result result =
+        berth("submit --server " + server.grpc_address() +
+              " --queue train --mig-profile 3g.40gb --id " + id + " -- /bin/sh -c " + script);
+    EXPECT_EQ(result.code, 0) << result.out;
+  };
+  {
+    const auto server = serve();
+    for (const std::string id : {"one", "two", "three"})
+      start(*server, id);
+    for (int i = 0; i < 600 && support::count_lines(file("devices")).size() < 2; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(support::count_lines(file("devices")),
+              (std::map<std::string, int>{{"MIG-SIM-n/0/0/0", 1}, {"MIG-SIM-n/0/4/0", 1}}));
+    EXPECT_EQ(status(*server, "three").state(), v1::PENDING);
+    const Result refused = berth("submit --server " + server->grpc_address() +
+                                 " --queue train --mig-profile 1g.5gb -- true");
+    EXPECT_NE(refused.out.find("1g.5gb"), std::string::npos) << refused.out;
+    EXPECT_NE(refused.code, 0);
+    server->kill();
+  }
+  const auto server = serve();
+  EXPECT_EQ(status(*server, "two").state(), v1::RUNNING);
+  std::ofstream(file("go")) << "";
+  for (const std::string id : {"one", "two", "three"})
+    EXPECT_EQ(ended(*server, id).state(), v1::COMPLETED);
+}
+
+TEST_F(LiveCluster, AWorkerWithoutGpusRunsOnItsNode) {
+  const auto server = serve();
+  const Result result = berth("submit --server " + server->grpc_address() +
+                              " --queue train --gpus 0 --cpus 2 --wait -- /bin/sh -c "
+                              "'echo GPUs: $CUDA_VISIBLE_DEVICES.'");
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_NE(result.out.find("GPUs: ."), std::string::npos) << result.out;
+}
+
 TEST_F(LiveCluster, WrongNodesAreRefusedBeforeAnythingStarts) {
   configure("[[cluster.nodes]]\nname = \"n\"\ngpus = 4\nvram_gb = 40\nisland = 3\n");
   const Result refused = berth("serve --config " + file("berth.toml"));

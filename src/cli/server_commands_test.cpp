@@ -196,16 +196,17 @@ TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
   answer.set_earliest_start_unix_ms(kNow + 65'500);
   answer.set_latest_start_unix_ms(kNow + 262'000);
   server.answer("ExplainTask", answer);
-  EXPECT_EQ(run({"explain", "train-1"}).out,
-            "task train-1 of tenant research in queue llm is pending.\n"
-            "  1. no GPU has enough free VRAM: needs 8192 MiB, a0 has 512 [vram_short]\n"
-            "  2. tenant_at_max: needs 3000 milli-GPUs, research has 1000 milli-GPUs (waiting "
-            "cannot help)\n"
-            "Ahead of it: 1 task of its tenant, 2 tasks in its queue.\n"
-            "The first help is the end of what runs on a0, expected 2026-11-18 11:08:50Z (in "
-            "2m10s).\n"
-            "Expected start: 2026-11-18 11:08:51Z (in 2m11s), between 2026-11-18 11:07:45Z (in 65s) "
-            "and 2026-11-18 11:11:02Z (in 4m22s).\n");
+  EXPECT_EQ(
+      run({"explain", "train-1"}).out,
+      "task train-1 of tenant research in queue llm is pending.\n"
+      "  1. no GPU has enough free VRAM: needs 8192 MiB, a0 has 512 [vram_short]\n"
+      "  2. tenant_at_max: needs 3000 milli-GPUs, research has 1000 milli-GPUs (waiting "
+      "cannot help)\n"
+      "Ahead of it: 1 task of its tenant, 2 tasks in its queue.\n"
+      "The first help is the end of what runs on a0, expected 2026-11-18 11:08:50Z (in "
+      "2m10s).\n"
+      "Expected start: 2026-11-18 11:08:51Z (in 2m11s), between 2026-11-18 11:07:45Z (in 65s) "
+      "and 2026-11-18 11:11:02Z (in 4m22s).\n");
   EXPECT_EQ(run({"explain", "train-1", "-o", "name"}).out, "vram_short\ntenant_at_max\n");
   EXPECT_EQ(
       from_json<v1::ExplainTaskResponse>(run({"explain", "t", "-o", "json"}).out).binding_size(),

@@ -170,6 +170,8 @@ TEST(CodecGolden, Submit) {
   spec.memory = {8};
   spec.kinds = 3;
   spec.expected_run = milliseconds(1);
+  spec.checkpoint_interval = nanoseconds(11);
+  spec.restart_cost = nanoseconds(12);
   spec.tokens = 6;
   spec.retry = {.max_attempts = 7, .on = 1, .backoff = nanoseconds(8)};
   spec.depends_on = {{core::Dependency::Kind::signal, 9}};
@@ -185,6 +187,8 @@ TEST(CodecGolden, Submit) {
                    "0300000000000000 "                // kinds
                    "40420f0000000000 "                // expected_run
                    "ffffffffffffff7f "                // tolerated_wait: for ever
+                   "0b00000000000000 "                // checkpoint_interval
+                   "0c00000000000000 "                // restart_cost
                    "0000000000000000 "                // not_before
                    "06000000 07 01 "                  // tokens, max_attempts, on
                    "0800000000000000 ffffffff "       // backoff, group: none

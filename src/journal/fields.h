@@ -155,8 +155,9 @@ BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, 
 BERTH_FIELDS(core::RetryRule, max_attempts, on, backoff);
 BERTH_FIELDS(core::Dependency, kind, id);
 BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, groups, within, required, profile,
-             share, vram, cpu, memory, kinds, expected_run, tolerated_wait, not_before, tokens,
-             retry, group, held, on_dependency_failure, depends_on);
+             share, vram, cpu, memory, kinds, expected_run, tolerated_wait, checkpoint_interval,
+             restart_cost, not_before, tokens, retry, group, held, on_dependency_failure,
+             depends_on);
 BERTH_FIELDS(core::Reason, code, need, have, subject, at);
 
 // ---- Events -------------------------------------------------------------------------------------

@@ -74,7 +74,8 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::TaskExtra& extra) {
-  const auto& [group, group_prev, group_next, depends_on] = extra;
+  const auto& [group, group_prev, group_next, depends_on, checkpoint_interval, restart_cost] =
+      extra;
   // Derived: group_prev, group_next.
   return depends_on.empty();
 }

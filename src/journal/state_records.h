@@ -223,6 +223,14 @@ struct LinksRecord {
 };
 BERTH_FIELDS(LinksRecord, group, on_failure, depends_on);
 
+// Of a task that says what is lost when it is stopped.
+struct RestartRecord {
+  Duration checkpoint_interval;
+  Duration cost;
+  bool operator==(const RestartRecord&) const = default;
+};
+BERTH_FIELDS(RestartRecord, checkpoint_interval, cost);
+
 enum class HeldAs : std::uint8_t { not_held, by_request, as_poison };
 constexpr bool is_known(EnumCheck, HeldAs x) { return x <= HeldAs::as_poison; }
 
@@ -244,10 +252,11 @@ struct TaskRecord {
   std::optional<Time> expires;   // none: never
   std::optional<RetryRecord> retry;
   std::optional<LinksRecord> links;
+  std::optional<RestartRecord> restart;
   std::optional<core::Shape> shape;  // of placed work
 };
 BERTH_FIELDS(TaskRecord, no, state, held, tier, priority, share, gpus, vram, tenant, queue, tokens,
-             expected_run, submitted, eligible, expires, retry, links, shape);
+             expected_run, submitted, eligible, expires, retry, links, restart, shape);
 
 struct LeaseTaskRecord {
   TaskNo task;

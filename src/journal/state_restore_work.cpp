@@ -32,6 +32,12 @@ bool is_shape_of(const TaskRecord& record) {
   return record.share == (has_profile ? core::mig::use_of(shape.profile).value : shape.share);
 }
 
+bool is_time(Duration duration) { return duration.ns >= 0 && duration <= core::kDurationMax; }
+
+bool is_restart(const RestartRecord& record) {
+  return is_time(record.checkpoint_interval) && is_time(record.cost) && record != RestartRecord{};
+}
+
 // All that runs on a GPU is of one geometry.
 bool is_cut_alike(const core::Lease& lease, const core::Gpu& gpu) {
   const core::mig::Geometry cut =
@@ -157,8 +163,7 @@ void Restorer::take(const TaskRecord& record) {
   require(waits || record.held == HeldAs::not_held, "a held task that waits");
   require(state.has(record.tenant) && state.has(record.queue), "a tenant and queue that exist");
   require(record.tier < 4 && (record.gpus >= 1 || record.shape) && record.share >= 1 &&
-              record.share <= 1000 && record.vram <= kVramMax && record.expected_run.ns >= 0 &&
-              record.expected_run <= core::kDurationMax,
+              record.share <= 1000 && record.vram <= kVramMax && is_time(record.expected_run),
           "a task in range");
   require(is_past(record.submitted), "a task submitted in the past");
   require(!record.eligible || (record.eligible->ns >= 0 && *record.eligible != record.submitted),
@@ -166,6 +171,7 @@ void Restorer::take(const TaskRecord& record) {
   require(!record.expires || (record.expires->ns >= 0 && *record.expires != Time::never()),
           "an instant for expires");
   require(!record.retry || *record.retry != RetryRecord{}, "a retry rule that says something");
+  require(!record.restart || is_restart(*record.restart), "a restart in range that says something");
   require(!record.shape || is_shape_of(record), "a shape in range");
   if (!in_.ok()) return;
   require(!state.tasks.ended(record.no), "a task that has not ended");
@@ -197,6 +203,11 @@ void Restorer::take(const TaskRecord& record) {
   row.like_failures = retry.like_failures;
   row.last_failure = retry.last_failure;
   if (record.links) take_links(slot, *record.links);
+  if (record.restart) {
+    core::TaskExtra& extra = state.tasks.extra_of(slot);
+    extra.checkpoint_interval = record.restart->checkpoint_interval;
+    extra.restart_cost = record.restart->cost;
+  }
   if (record.shape) row.shape = state.shape_table.take(*record.shape);
 
   if (record.gpus > 1 || record.shape) ++state.queue(record.queue).gangs;

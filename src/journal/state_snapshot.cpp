@@ -257,8 +257,12 @@ void fill_record(TaskRecord& record, const State& state, std::uint32_t slot) {
   record.shape.reset();
   if (row.shape != core::kNoSlot) record.shape = state.shape_table.shape(row.shape);
   record.links.reset();
+  record.restart.reset();
   const core::TaskExtra* extra = tasks.find_extra(slot);
-  if (extra == nullptr || (!extra->group && extra->depends_on.empty())) return;
+  if (extra == nullptr) return;
+  const RestartRecord restart{extra->checkpoint_interval, extra->restart_cost};
+  if (restart != RestartRecord{}) record.restart = restart;
+  if (!extra->group && extra->depends_on.empty()) return;
   record.links = {extra->group, core::OnDependencyFailure::fail, extra->depends_on};
   // What should follow a failure means nothing where there is no dependency.
   if (!extra->depends_on.empty()) record.links->on_failure = row.on_dependency_failure;

@@ -91,6 +91,8 @@ Bench rich_bench() {
   core::TaskSpec late = bench.spec(0);
   late.not_before = bench.now + seconds(100);
   late.tolerated_wait = seconds(200);
+  late.checkpoint_interval = minutes(10);
+  late.restart_cost = seconds(30);
   bench.submit(late);
   core::TaskSpec held = bench.spec(0);
   held.held = true;
@@ -145,6 +147,10 @@ TEST(StateSnapshot, ARichStateHasEveryKindOfRecordAndComesBack) {
   EXPECT_EQ(back.queue(QueueId{0}).in_use, state.queue(QueueId{0}).in_use);
   EXPECT_EQ(back.gpu(GpuId{0}).leased, state.gpu(GpuId{0}).leased);
   EXPECT_EQ(back.gpu(GpuId{1}).weights_busy, state.gpu(GpuId{1}).weights_busy);
+  const core::TaskExtra* late = back.tasks.find_extra(back.tasks.slot_of(TaskNo{3}));
+  ASSERT_NE(late, nullptr);
+  EXPECT_EQ(late->checkpoint_interval, minutes(10));
+  EXPECT_EQ(late->restart_cost, seconds(30));
   EXPECT_EQ(back.signals.at(SignalId{7}).waiters, std::vector<TaskNo>{TaskNo{2}});
 }
 
@@ -336,19 +342,23 @@ std::string refusal(const std::vector<std::byte>& bytes) {
   return decode_snapshot(bytes, &error) ? "" : to_string(error);
 }
 
-// The leases of a snapshot, each changed.
-template <class Change>
-std::vector<std::byte> with_leases(const std::vector<std::byte>& bytes, Change change) {
-  Reader in(
-      *SnapshotReader::open(bytes)->section(static_cast<std::uint32_t>(StateSection::leases)));
+// The records of one section of a snapshot, each changed.
+template <class Record, class Change>
+std::vector<std::byte> with_records(const std::vector<std::byte>& bytes, StateSection section,
+                                    Change change) {
+  Reader in(*SnapshotReader::open(bytes)->section(static_cast<std::uint32_t>(section)));
   Writer out;
   out.u32(in.u32());
-  LeaseRecord lease;
-  while (!in.at_end() && decode(in, lease)) {
-    change(lease);
-    encode(out, lease);
+  Record record;
+  while (!in.at_end() && decode(in, record)) {
+    change(record);
+    encode(out, record);
   }
-  return with_section(bytes, StateSection::leases, out.view());
+  return with_section(bytes, section, out.view());
+}
+template <class Change>
+std::vector<std::byte> with_leases(const std::vector<std::byte>& bytes, Change change) {
+  return with_records<LeaseRecord>(bytes, StateSection::leases, change);
 }
 
 TEST(StateSnapshot, RecordsThatContradictOneAnotherAreRefused) {
@@ -356,6 +366,20 @@ TEST(StateSnapshot, RecordsThatContradictOneAnotherAreRefused) {
   EXPECT_EQ(refusal(with_leases(bytes, [](LeaseRecord&) {})), "");
   EXPECT_EQ(refusal(with_leases(bytes, [](LeaseRecord& lease) { ++lease.parts; })),
             "state: expected records that agree at byte 0");
+}
+
+TEST(StateSnapshot, ARestartOutOfRangeIsRefused) {
+  const auto bytes = encode_snapshot(rich_bench().engine);
+  const auto with_restart = [&](RestartRecord restart) {
+    return refusal(with_records<TaskRecord>(bytes, StateSection::tasks,
+                                            [&](TaskRecord& task) { task.restart = restart; }));
+  };
+  EXPECT_EQ(with_restart({seconds(1), Duration{0}}), "");
+  for (const RestartRecord& wrong :
+       {RestartRecord{}, {Duration{-1}, seconds(1)}, {seconds(1), Duration::forever()}}) {
+    EXPECT_NE(with_restart(wrong).find("a restart in range"), std::string::npos)
+        << with_restart(wrong);
+  }
 }
 
 // A queue whose only copy is busy is left alone while tenants are charged, but not where the leader
@@ -406,17 +430,11 @@ TEST(StateSnapshot, ARecordThatDoesNotComeBackIsRefused) {
   Bench bench;
   bench.set_up();
   const auto bytes = encode_snapshot(bench.engine);
-  const auto id = static_cast<std::uint32_t>(StateSection::queues);
-  Reader in(*SnapshotReader::open(bytes)->section(id));
-  Writer out;
-  out.u32(in.u32());
-  QueueRecord queue;
-  while (!in.at_end() && decode(in, queue)) {
-    queue.patience = PatienceRecord{bench.now + seconds(9), false};  // of an empty queue
-    encode(out, queue);
-  }
-  EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, out.view())),
-            "state: expected records that all come back at byte 0");
+  const auto changed =
+      with_records<QueueRecord>(bytes, StateSection::queues, [&](QueueRecord& queue) {
+        queue.patience = PatienceRecord{bench.now + seconds(9), false};  // of an empty queue
+      });
+  EXPECT_EQ(refusal(changed), "state: expected records that all come back at byte 0");
 }
 
 TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {

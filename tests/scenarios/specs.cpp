@@ -168,6 +168,8 @@ void read_fields(Words& w, core::TaskSpec& spec) {
   read_shape(w, spec);
   set_if(spec.expected_run, w.duration("run"));
   set_if(spec.tolerated_wait, w.duration("tolerates"));
+  set_if(spec.checkpoint_interval, w.duration("checkpoint_interval"));
+  set_if(spec.restart_cost, w.duration("restart_cost"));
   if (const auto at = w.duration("not_before")) spec.not_before = Time{at->ns};
   set_if(spec.tokens, w.integer("tokens"));
   set_if(spec.retry.max_attempts, w.integer("attempts"));

@@ -454,6 +454,11 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   }
   if (spec.gpus > 1 || is_placed) count_gang(state, spec.queue, 1);
   if (spec.group) join_group(state, slot, spec.group);
+  if (spec.checkpoint_interval.ns > 0 || spec.restart_cost.ns > 0) {
+    TaskExtra& extra = state.tasks.extra_of(slot);
+    extra.checkpoint_interval = spec.checkpoint_interval;
+    extra.restart_cost = spec.restart_cost;
+  }
   if (!spec.depends_on.empty()) {
     state.tasks.extra_of(slot).depends_on = spec.depends_on;
     for (const Dependency& dependency : spec.depends_on) {

@@ -156,6 +156,8 @@ TEST_F(Admission, FieldsAtTheEdgeOfTheirRange) {
   EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.vram = Mib{std::int64_t{1} << 31}; }));
   EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.expected_run = Duration{-1}; }));
   EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.tolerated_wait = Duration{-1}; }));
+  EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.checkpoint_interval = Duration{-1}; }));
+  EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.restart_cost = Duration{-1}; }));
   EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.retry.max_attempts = 0; }));
   EXPECT_TRUE(refuses([](TaskSpec& spec) { spec.retry.backoff = Duration{-1}; }));
 }

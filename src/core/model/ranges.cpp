@@ -117,6 +117,8 @@ const char* flaw_in(const TaskSpec& spec) {
   if (!is_vram(spec.vram)) return "VRAM in range";
   if (!is_time(spec.expected_run)) return "an expected_run in range";
   if (spec.tolerated_wait.ns < 0) return "a tolerated_wait in range";
+  if (!is_time(spec.checkpoint_interval)) return "a checkpoint_interval in range";
+  if (!is_time(spec.restart_cost)) return "a restart_cost in range";
   if (spec.retry.max_attempts < 1) return "at least one attempt";
   if (!is_time(spec.retry.backoff)) return "a backoff in range";
   return nullptr;

@@ -31,6 +31,9 @@ TEST(Ranges, WhatWouldOverflowIsNamed) {
   EXPECT_STREQ(flaw_in(QueueSpec{.max_batch_size = 1000, .batch_per_task = kDurationMax}),
                "a time in range for a full batch");
   EXPECT_STREQ(flaw_in(TaskSpec{.expected_run = Duration::forever()}), "an expected_run in range");
+  EXPECT_STREQ(flaw_in(TaskSpec{.checkpoint_interval = Duration{-1}}),
+               "a checkpoint_interval in range");
+  EXPECT_STREQ(flaw_in(TaskSpec{.restart_cost = Duration::forever()}), "a restart_cost in range");
 }
 
 // The products that the limits are made for.

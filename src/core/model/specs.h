@@ -179,6 +179,9 @@ struct TaskSpec {
   KindMask kinds = 0;
   Duration expected_run{0};
   Duration tolerated_wait = Duration::forever();
+  // What is lost when it is stopped: the run since the last whole interval, and the cost besides.
+  Duration checkpoint_interval{0};  // 0: it keeps no checkpoints, all of the run is lost
+  Duration restart_cost{0};         // loading, warming up
   Time not_before{0};
   std::uint32_t tokens = 1;
   RetryRule retry;

@@ -24,6 +24,25 @@ std::int64_t strictest_tier(const State& state, const Lease& lease) {
   return tier;
 }
 
+Duration lost_by(const State& state, const LeaseTask& task, Duration ran) {
+  const TaskExtra* extra = state.tasks.find_extra(task.slot);
+  if (extra == nullptr) return ran;
+  const Duration interval = extra->checkpoint_interval;
+  const Duration unsaved = interval.ns > 0 ? Duration{ran.ns % interval.ns} : ran;
+  return unsaved + extra->restart_cost;
+}
+
+// What is lost if the lease is stopped now: as much as by the task of it that loses most.
+std::int64_t lost_work(const State& state, const Lease& lease) {
+  const Duration ran = state.now - lease.started;
+  Duration lost{0};
+  for (const LeaseTask& task : lease.tasks) {
+    if (task.live) lost = std::max(lost, lost_by(state, task, ran));
+  }
+  const std::int64_t amount = lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
+  return scale(lost.ns / milliseconds(1).ns, amount, 1);
+}
+
 // For a heap: whether a is taken after b.
 auto is_taken_after(const State& state) {
   return [&state](const Victim& a, const Victim& b) {
@@ -47,9 +66,7 @@ Victims victims_for(const State& state, std::int64_t rank) {
       victims.again = std::min(victims.again, from);
       continue;
     }
-    const std::int64_t ran_ms = (state.now - lease.started).ns / milliseconds(1).ns;
-    const std::int64_t amount = lease.share.value * static_cast<std::int64_t>(lease.gpus.size());
-    victims.heap.push_back({slot, tier, ran_ms * amount});
+    victims.heap.push_back({slot, tier, lost_work(state, lease)});
   }
   std::make_heap(victims.heap.begin(), victims.heap.end(), is_taken_after(state));
   return victims;

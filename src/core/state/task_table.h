@@ -37,7 +37,7 @@ struct alignas(128) TaskRow {
   std::uint32_t lease = kNoSlot;
   std::uint32_t stamp = 0;  // moves when the task leaves a FIFO; survives reuse of the slot
   std::uint32_t tokens = 0;
-  std::uint32_t extra = kNoSlot;       // group and dependencies, for tasks that have any
+  std::uint32_t extra = kNoSlot;       // see TaskExtra, for tasks that have any of it
   std::uint32_t unresolved = 0;        // dependencies still open
   std::uint32_t dependants = kNoSlot;  // list of edges
   std::uint32_t shape = kNoSlot;       // in the shape table, for tasks whose shape is not plain
@@ -62,6 +62,8 @@ struct TaskExtra {
   std::uint32_t group_prev = kNoSlot;
   std::uint32_t group_next = kNoSlot;
   std::vector<Dependency> depends_on;
+  Duration checkpoint_interval;
+  Duration restart_cost;
 };
 
 // "dependant waits for the task whose row heads this list"

@@ -168,6 +168,8 @@ class EngineWorld {
     spec.vram = Mib{pick<std::int64_t>(random, {0, 500, 2000, 9000, 14'000})};
     spec.expected_run = pick(random, {seconds(0), milliseconds(30), seconds(4), minutes(3)});
     if (chance(random, 25)) spec.tolerated_wait = pick(random, {milliseconds(1), seconds(9)});
+    if (chance(random, 20)) spec.checkpoint_interval = pick(random, {milliseconds(7), seconds(2)});
+    if (chance(random, 20)) spec.restart_cost = pick(random, {milliseconds(1), seconds(40)});
     if (chance(random, 10)) spec.not_before = now_ + seconds(5);
     spec.tokens = static_cast<std::uint32_t>(random.below(4));
     if (chance(random, 40)) {

@@ -115,6 +115,10 @@ void EventLog::write_spec(const core::TaskSpec& spec) {
   if (spec.tolerated_wait != Duration::forever()) {
     json_.member("tolerated_wait_ns", spec.tolerated_wait.ns);
   }
+  if (spec.checkpoint_interval.ns > 0) {
+    json_.member("checkpoint_interval_ns", spec.checkpoint_interval.ns);
+  }
+  if (spec.restart_cost.ns > 0) json_.member("restart_cost_ns", spec.restart_cost.ns);
   if (spec.tokens != 1) json_.member("tokens", spec.tokens);
   if (spec.group) json_.member("group", scenario_.groups.all()[spec.group.value]);
   if (spec.held) json_.member("held", true);

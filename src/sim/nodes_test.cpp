@@ -268,6 +268,13 @@ TEST(Nodes, RunWorkWithoutAGpu) {
   }
 }
 
+TEST(Nodes, TheLogSaysWhatStoppingATaskCosts) {
+  const Outcome outcome =
+      run(std::string(kOneNode) + "checkpoint_interval = \"5s\"\nrestart_cost = \"2s\"\n");
+  const char* part = R"("checkpoint_interval_ns":5000000000,"restart_cost_ns":2000000000)";
+  EXPECT_NE(outcome.events.find(part), std::string::npos) << outcome.events;
+}
+
 // The node goes at 4 s and is back at 5 s: what ran begins anew.
 TEST(Nodes, LoseTheirWorkAndGetItBack) {
   const Outcome outcome = run(std::string(kOneNode) + R"(

@@ -45,6 +45,12 @@ void set_field(core::TaskSpec& spec, std::optional<Duration>& actual_run, Field 
     case Field::memory:
       spec.memory.value = value;
       break;
+    case Field::checkpoint_interval:
+      spec.checkpoint_interval.ns = value;
+      break;
+    case Field::restart_cost:
+      spec.restart_cost.ns = value;
+      break;
   }
 }
 

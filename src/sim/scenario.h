@@ -85,7 +85,9 @@ enum class Field : std::uint8_t {
   tolerated_wait,
   tokens,
   cpu,
-  memory
+  memory,
+  checkpoint_interval,
+  restart_cost
 };
 
 struct DrawnField {

@@ -201,6 +201,8 @@ void read_task_fields(TableReader& table, Scenario& scenario, TaskTemplate& task
   drawn("tokens", Field::tokens, integers(0, kBillion));
   drawn("cpu", Field::cpu, thousandths(0, kBillion));
   drawn("memory", Field::memory, memory_amounts());
+  drawn("checkpoint_interval", Field::checkpoint_interval, durations());
+  drawn("restart_cost", Field::restart_cost, durations());
   read_shape_fields(table, scenario, task.spec);
 
   std::string group;

@@ -25,6 +25,7 @@ void put(std::ostream& out, const core::TaskSpec& s) {
   out << " tenant=" << s.tenant << " queue=" << s.queue << " run=" << s.expected_run
       << " vram=" << s.vram.value << " share=" << s.share.value << " gpus=" << s.gpus
       << " tier=" << int{s.tier} << " prio=" << s.priority << " wait=" << s.tolerated_wait
+      << " checkpoints=" << s.checkpoint_interval << " restart=" << s.restart_cost
       << " not_before=" << s.not_before.ns << " attempts=" << int{s.retry.max_attempts}
       << " backoff=" << s.retry.backoff << (s.held ? " held" : "");
   if (s.cpu.value > 0) out << " cpu=" << s.cpu.value;

@@ -371,6 +371,8 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
     spec.groups = 1;
     spec.share = kWholeGpu;
     spec.expected_run = seconds(90);
+    spec.checkpoint_interval = seconds(static_cast<std::int64_t>(number % 3) * 7);
+    spec.restart_cost = seconds(static_cast<std::int64_t>(number % 5) * 10);
     spec.depends_on.clear();
   }
   const bool mostly = options_.changes_mig && extras.pick(3) < 2;

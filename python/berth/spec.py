@@ -49,6 +49,8 @@ class TaskOptions(TypedDict, total=False):
     expected_run: Seconds
     not_before: datetime
     tolerated_wait: Seconds
+    checkpoint_interval: Seconds  # its work is safe at every whole one of its run; default: never
+    restart_cost: Seconds  # what starting it again costs besides
     run_limit: Seconds
     deadline: datetime
     retry: Retry
@@ -78,7 +80,8 @@ _PLAIN = ("task_id", "user_id", "task_type", "gpu_memory_mb", "workdir", "tier",
           "run_after_failure", "group", "stop_signal", "tokens", "held", "memory_mb", "groups",
           "within", "required", "mig_profile")
 _OPTIONAL = ("tier", "gpus")  # 0 is not the same as absent
-_DURATIONS = ("expected_run", "tolerated_wait", "run_limit", "result_ttl", "stop_grace")
+_DURATIONS = ("expected_run", "tolerated_wait", "run_limit", "result_ttl", "stop_grace",
+              "checkpoint_interval", "restart_cost")
 _INSTANTS = ("not_before", "deadline")
 _MAPS = ("env", "labels")
 _THOUSANDTHS = ("share", "cpus")

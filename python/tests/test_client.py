@@ -1,7 +1,7 @@
 """Both clients against a server: the fake one, or the one that BERTH_TEST_SERVER names."""
 
 import unittest
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import berth
 import gpu_scheduler
@@ -46,11 +46,13 @@ class TaskTest(ClientCase):
             self.name, task_type="llm", payload={"prompt": "é"}, gpu_memory_mb=1024, held=True,
             priority=3, share=0.25, run_limit=1.5, group=self.name, labels={"team": "a"},
             depends_on=["signal:go"], retry={"attempts": 3, "backoff": 0.5, "on": ["timeout"]},
-            start="at_least_once")
+            start="at_least_once", checkpoint_interval=600, restart_cost=timedelta(seconds=30))
         spec = client.get_task(task_id, with_spec=True).spec
         self.assertEqual(spec["payload"], {"prompt": "é"})
         self.assertEqual(spec["share"], 0.25)
         self.assertEqual(spec["run_limit"], 1.5)
+        self.assertEqual(spec["checkpoint_interval"], 600)
+        self.assertEqual(spec["restart_cost"], 30)
         self.assertEqual(spec["labels"], {"team": "a"})
         self.assertEqual(spec["depends_on"], ["signal:go"])
         self.assertEqual(spec["retry"], {"attempts": 3, "backoff": 0.5, "on": ["timeout"]})

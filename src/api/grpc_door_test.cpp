@@ -43,6 +43,8 @@ TEST(GrpcDoor, AGangRunsOnAllOfItsGpusAndKeepsItsSpec) {
   spec.set_within("node");
   spec.set_required(true);
   spec.add_gpu_kinds("test");
+  spec.set_checkpoint_interval_ms(600'000);
+  spec.set_restart_cost_ms(30'000);
   v1::SubmitTaskResponse response;
   ASSERT_TRUE(doors.call(&Stub::SubmitTask, request, response).ok());
   EXPECT_EQ(doors.end_of("gang").gpus_size(), 2);
@@ -55,6 +57,8 @@ TEST(GrpcDoor, AGangRunsOnAllOfItsGpusAndKeepsItsSpec) {
   EXPECT_EQ(status.spec().within(), "node");
   EXPECT_TRUE(status.spec().required());
   EXPECT_EQ(status.spec().gpu_kinds(0), "test");
+  EXPECT_EQ(status.spec().checkpoint_interval_ms(), 600'000);
+  EXPECT_EQ(status.spec().restart_cost_ms(), 30'000);
 }
 
 TEST(GrpcDoor, WhatNoHardwareHereHasIsRefusedWithItsReason) {

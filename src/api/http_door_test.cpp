@@ -35,6 +35,26 @@ TEST(HttpDoor, ATaskGoesFromSubmitToItsEnd) {
   EXPECT_TRUE(has(reply.body, "\"matched\":\"1\"")) << reply.body;
 }
 
+TEST(HttpDoor, WhatStoppingATaskCostsIsSaidInJson) {
+  Doors doors;
+  RawReply reply = doors.http("POST", "/v1/tasks",
+                              R"({"task":{"task_id":"a","task_type":"llm",)"
+                              R"("checkpoint_interval_ms":600000,"restart_cost_ms":"30000"}})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  reply = doors.http("GET", "/v1/tasks/a?with_spec=true");
+  EXPECT_TRUE(has(reply.body, R"("checkpoint_interval_ms":"600000","restart_cost_ms":"30000")"))
+      << reply.body;
+  reply = doors.http("POST", "/v1/tasks",
+                     R"({"task":{"task_type":"llm","checkpoint_interval_ms":-1,)"
+                     R"("restart_cost_ms":-1}})");
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  for (const char* field : {"checkpoint_interval_ms", "restart_cost_ms"})
+    EXPECT_TRUE(has(reply.body, "\"field\":\"task." + std::string(field) + "\"")) << reply.body;
+  const std::string api = doors.http("GET", "/openapi.json").body;
+  EXPECT_TRUE(has(api, R"("checkpoint_interval_ms":{)"));
+  EXPECT_TRUE(has(api, R"("restart_cost_ms":{)"));
+}
+
 TEST(HttpDoor, WhatATaskAsksOfTheHardwareIsSaidInJson) {
   Doors doors;
   RawReply reply = doors.http(

@@ -165,6 +165,9 @@ class SpecReader {
     task_.card->result_ttl = duration("result_ttl_ms", spec_.result_ttl_ms());
     const Duration wait = duration("tolerated_wait_ms", spec_.tolerated_wait_ms());
     if (wait.ns > 0) task_.spec.tolerated_wait = wait;
+    task_.spec.checkpoint_interval =
+        duration("checkpoint_interval_ms", spec_.checkpoint_interval_ms());
+    task_.spec.restart_cost = duration("restart_cost_ms", spec_.restart_cost_ms());
     if (within("not_before_unix_ms", spec_.not_before_unix_ms(), 0, kUnixMsMax)) {
       task_.spec.not_before = {spec_.not_before_unix_ms() * 1'000'000};
     }

@@ -78,6 +78,8 @@ TEST(TaskSpecReader, TakesEveryField) {
   spec.set_expected_run_ms(1500);
   spec.set_not_before_unix_ms(kNowMs + 1000);
   spec.set_tolerated_wait_ms(60'000);
+  spec.set_checkpoint_interval_ms(600'000);
+  spec.set_restart_cost_ms(30'000);
   spec.set_run_limit_ms(90'000);
   spec.set_deadline_unix_ms(kNowMs + 30'000);
   spec.mutable_retry()->set_attempts(3);
@@ -110,6 +112,8 @@ TEST(TaskSpecReader, TakesEveryField) {
   EXPECT_EQ(task.spec.expected_run, milliseconds(1500));
   EXPECT_EQ(task.spec.not_before, kNow + seconds(1));
   EXPECT_EQ(task.spec.tolerated_wait, seconds(30)) << "the deadline is nearer";
+  EXPECT_EQ(task.spec.checkpoint_interval, minutes(10));
+  EXPECT_EQ(task.spec.restart_cost, seconds(30));
   EXPECT_EQ(task.spec.retry.max_attempts, 3);
   EXPECT_EQ(task.spec.retry.backoff, milliseconds(200));
   EXPECT_EQ(task.spec.retry.on,
@@ -205,6 +209,8 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
       {"task.not_before_unix_ms", [](auto& s) { s.set_not_before_unix_ms(-1); }},
       {"task.not_before_unix_ms", [](auto& s) { s.set_not_before_unix_ms(INT64_MAX); }},
       {"task.tolerated_wait_ms", [](auto& s) { s.set_tolerated_wait_ms(INT64_MAX); }},
+      {"task.checkpoint_interval_ms", [](auto& s) { s.set_checkpoint_interval_ms(-1); }},
+      {"task.restart_cost_ms", [](auto& s) { s.set_restart_cost_ms(INT64_MAX); }},
       {"task.run_limit_ms", [](auto& s) { s.set_run_limit_ms(-1); }},
       {"task.deadline_unix_ms", [](auto& s) { s.set_deadline_unix_ms(kNowMs - 1); }},
       {"task.deadline_unix_ms", [](auto& s) { s.set_deadline_unix_ms(INT64_MAX); }},
@@ -265,8 +271,10 @@ TEST(TaskSpecReader, SaysEveryErrorAtOnce) {
   spec.set_gpus(70'000);
   spec.set_within("nod");
   spec.set_mig_profile("1g");
+  spec.set_checkpoint_interval_ms(-1);
+  spec.set_restart_cost_ms(-1);
   spec.set_stop_signal("FOO");
-  EXPECT_EQ(flaws_in(spec).size(), 6U);
+  EXPECT_EQ(flaws_in(spec).size(), 8U);
 }
 
 TEST(TaskSpecReader, ThePayloadLimitIsSaid) {

@@ -177,6 +177,19 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
             "Try 'berth status --help'.\n");
 }
 
+TEST_F(ServerCommands, StatusShowsWhatStoppingItCosts) {
+  v1::TaskStatus task = running_task();
+  server.answer("GetTaskStatus", task);
+  EXPECT_EQ(run({"status", "run"}).out.find("checkpoints"), std::string::npos);
+  EXPECT_EQ(run({"status", "run"}).out.find("restart cost"), std::string::npos);
+  task.mutable_spec()->set_checkpoint_interval_ms(600'000);
+  task.mutable_spec()->set_restart_cost_ms(30'000);
+  server.answer("GetTaskStatus", task);
+  const std::string out = run({"status", "run"}).out;
+  EXPECT_NE(out.find("checkpoints   every 10m00s\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("restart cost  30s\n"), std::string::npos) << out;
+}
+
 TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
   v1::ExplainTaskResponse answer;
   *answer.mutable_status() = pending_task();

@@ -43,6 +43,9 @@ constexpr std::array kFlags = {
     Flag{"--expected-run", "DURATION", "how long it will run (default: learned)"},
     Flag{"--run-limit", "DURATION", "stop an attempt that runs longer"},
     Flag{"--tolerated-wait", "DURATION", "expire when it waits longer"},
+    Flag{"--checkpoint-interval", "DURATION",
+         "its work is safe at every whole one of its run (default: it never is)"},
+    Flag{"--restart-cost", "DURATION", "what starting it again costs besides (default 0s)"},
     Flag{"--not-before", "INSTANT", "2026-11-15T12:00:00Z, or +10min"},
     Flag{"--deadline", "INSTANT", "useless after it: expires or is stopped"},
     Flag{"--attempts", "N", "in all, the first included (default 1)"},
@@ -107,6 +110,8 @@ void read_times(v1::TaskSpec& spec, Values& values) {
   spec.set_expected_run_ms(values.duration_ms("--expected-run").value_or(0));
   spec.set_run_limit_ms(values.duration_ms("--run-limit").value_or(0));
   spec.set_tolerated_wait_ms(values.duration_ms("--tolerated-wait").value_or(0));
+  spec.set_checkpoint_interval_ms(values.duration_ms("--checkpoint-interval").value_or(0));
+  spec.set_restart_cost_ms(values.duration_ms("--restart-cost").value_or(0));
   spec.set_not_before_unix_ms(values.instant_ms("--not-before").value_or(0));
   spec.set_deadline_unix_ms(values.instant_ms("--deadline").value_or(0));
   spec.set_stop_grace_ms(values.duration_ms("--stop-grace").value_or(0));

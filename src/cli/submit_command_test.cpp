@@ -110,6 +110,10 @@ TEST_F(Submit, EveryFlagReachesTheServer) {
                        "2s",
                        "--tolerated-wait",
                        "3s",
+                       "--checkpoint-interval",
+                       "10min",
+                       "--restart-cost",
+                       "30s",
                        "--not-before",
                        "+4s",
                        "--deadline",
@@ -159,6 +163,8 @@ TEST_F(Submit, EveryFlagReachesTheServer) {
   EXPECT_EQ(spec.expected_run_ms(), 1000);
   EXPECT_EQ(spec.run_limit_ms(), 2000);
   EXPECT_EQ(spec.tolerated_wait_ms(), 3000);
+  EXPECT_EQ(spec.checkpoint_interval_ms(), 600'000);
+  EXPECT_EQ(spec.restart_cost_ms(), 30'000);
   EXPECT_EQ(spec.not_before_unix_ms(), kNow + 4000);
   EXPECT_EQ(spec.deadline_unix_ms(), 5000);
   EXPECT_EQ(spec.retry().attempts(), 6U);

@@ -92,6 +92,10 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   facts.add("priority", std::to_string(task.priority()));
   facts.add("needs", needs_text(task.spec()));
   facts.add("vram", vram_or_nothing(task.gpu_memory_mb()));
+  if (const std::int64_t interval = task.spec().checkpoint_interval_ms(); interval > 0)
+    facts.add("checkpoints", "every " + time_text(interval));
+  if (const std::int64_t cost = task.spec().restart_cost_ms(); cost > 0)
+    facts.add("restart cost", time_text(cost));
   facts.add("attempts", std::to_string(task.attempts()));
   facts.add("gpus", joined(task.gpus()));
   facts.add("submitted", instant_and_age(task.submitted_unix_ms(), now));

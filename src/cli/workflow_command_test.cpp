@@ -82,6 +82,25 @@ TEST(WorkflowFile, TasksHaveTheirOwnWordsOverTheDefaults) {
   EXPECT_FALSE(b.has_command());
 }
 
+TEST(WorkflowFile, ATaskSaysWhatStoppingItCosts) {
+  const v1::SubmitWorkflowRequest request = read(R"(
+[defaults]
+queue = "train"
+checkpoint_interval = "10min"
+
+[[tasks]]
+restart_cost = "30s"
+
+[[tasks]]
+checkpoint_interval_s = 5
+)");
+  ASSERT_EQ(request.tasks_size(), 2);
+  EXPECT_EQ(request.tasks(0).checkpoint_interval_ms(), 600'000);
+  EXPECT_EQ(request.tasks(0).restart_cost_ms(), 30'000);
+  EXPECT_EQ(request.tasks(1).checkpoint_interval_ms(), 5000);
+  EXPECT_EQ(request.tasks(1).restart_cost_ms(), 0);
+}
+
 TEST(WorkflowFile, ATaskSaysWhatItAsksOfTheHardware) {
   const v1::SubmitWorkflowRequest request = read(R"(
 [defaults]

@@ -225,6 +225,8 @@ class TaskReader {
     time("expected_run", [&](auto ms) { spec.set_expected_run_ms(ms); });
     time("run_limit", [&](auto ms) { spec.set_run_limit_ms(ms); });
     time("tolerated_wait", [&](auto ms) { spec.set_tolerated_wait_ms(ms); });
+    time("checkpoint_interval", [&](auto ms) { spec.set_checkpoint_interval_ms(ms); });
+    time("restart_cost", [&](auto ms) { spec.set_restart_cost_ms(ms); });
     time("stop_grace", [&](auto ms) { spec.set_stop_grace_ms(ms); });
     time("result_ttl", [&](auto ms) { spec.set_result_ttl_ms(ms); });
     instant("not_before", [&](auto ms) { spec.set_not_before_unix_ms(ms); });

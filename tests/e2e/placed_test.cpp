@@ -64,7 +64,7 @@ TEST_F(PlacedWork, WhatCanNeverRunIsRefusedWithTheReason) {
 TEST_F(PlacedWork, ARestartForgetsNothingOfWhatATaskAsksFor) {
   ASSERT_EQ(shell("submit",
                   "--queue llm --id gang --held --gpus 2 --groups 2 --within node --required "
-                  "--gpu-kind A100 -- true")
+                  "--gpu-kind A100 --checkpoint-interval 10min --restart-cost 30s -- true")
                 .code,
             0);
   ASSERT_EQ(shell("submit", "--queue llm --id small --held --gpu-kind L4 -- true").code, 0);
@@ -73,6 +73,8 @@ TEST_F(PlacedWork, ARestartForgetsNothingOfWhatATaskAsksFor) {
   const Result status = shell("status", "gang");
   EXPECT_TRUE(has(status.out, "2 GPUs of kind A100 in 2 groups, each within one node"))
       << status.out;
+  EXPECT_TRUE(has(status.out, "every 10m00s")) << status.out;
+  EXPECT_TRUE(has(status.out, "restart cost  30s")) << status.out;
   for (const char* id : {"gang", "small"}) {
     ASSERT_EQ(shell("release", id).code, 0);
     EXPECT_EQ(shell("logs", id + std::string(" --follow")).code, 0);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "exp/openb.h"
-#include "sim/self_play.h"
+#include "learn/self_play.h"
 #include "sim/simulation.h"
 
 namespace berth::exp {
@@ -98,7 +98,7 @@ Result<OpenbFigures> OpenbRunner::run(const OpenbPolicy& policy, std::uint64_t s
   simulation.train_with([&](const std::vector<core::NodeView>& nodes, const core::TypicalMix& mix) {
     const std::int64_t began = thread_ns();
     if (!last_table_ || mix != last_mix_) {
-      last_table_ = sim::train_value_table(nodes, mix);
+      last_table_ = learn::train_value_table(nodes, mix);
       last_mix_ = mix;
     }
     lessons += thread_ns() - began;

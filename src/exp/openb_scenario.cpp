@@ -3,9 +3,9 @@
 #include <set>
 #include <utility>
 
+#include "base/rng.h"
 #include "config/quantity.h"
 #include "exp/openb.h"
-#include "sim/rng.h"
 
 namespace berth::exp {
 namespace {
@@ -68,7 +68,7 @@ const std::vector<OpenbPolicy>& openb_policies() {
 
 std::vector<std::uint32_t> openb_arrivals(const OpenbTrace& trace, const OpenbWorkload& workload,
                                           std::uint64_t seed) {
-  sim::Rng rng(seed);
+  Rng rng(seed);
   const auto pods = static_cast<std::int64_t>(workload.pods.size());
   std::vector<std::uint32_t> order(workload.pods.size());
   std::int64_t asked = 0;

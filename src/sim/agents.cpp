@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "sim/rng.h"
+#include "base/rng.h"
 
 namespace berth::sim {
 namespace {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rng.h"
 #include "base/time.h"
 #include "core/engine.h"
 #include "journal/running_hash.h"
 #include "sim/event_heap.h"
-#include "sim/rng.h"
 
 namespace berth::sim {
 

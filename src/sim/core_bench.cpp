@@ -12,11 +12,11 @@
 #include <malloc.h>
 
 #include "base/assert.h"
+#include "base/rng.h"
 #include "core/engine.h"
 #include "core/model/ranges.h"
 #include "core/state/state.h"
 #include "journal/running_hash.h"
-#include "sim/rng.h"
 
 namespace berth::sim {
 namespace {

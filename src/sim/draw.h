@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/rng.h"
+#include "base/rng.h"
 
 namespace berth::sim {
 

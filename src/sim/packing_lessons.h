@@ -22,7 +22,7 @@ namespace berth::sim {
 using Trainer = std::function<std::optional<core::ValueTable>(
     const std::vector<core::NodeView>& empty_nodes, const core::TypicalMix& mix)>;
 
-// The nodes as if nothing ran: for each its GPUs of one kind and size.
+// Where self-play begins (learn/empty_nodes.h).
 std::vector<core::NodeView> empty_nodes(const Scenario& scenario);
 
 // What is typical of the shapes that the scenario gives for its lessons.

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/rng.h"
+#include "base/rng.h"
 #include "sim/scenario_reader.h"
 
 namespace berth::sim {

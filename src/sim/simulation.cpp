@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/state/state.h"
-#include "sim/self_play.h"
+#include "learn/self_play.h"
 
 namespace berth::sim {
 namespace {
@@ -24,7 +24,9 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed)
               [this](Time at, const PlannedReport& report) {
                 plan(std::max(at, now_.now), Rank::report, Item{.report = report});
               }),
-      trainer_([](const auto& nodes, const auto& mix) { return train_value_table(nodes, mix); }) {}
+      trainer_([](const auto& nodes, const auto& mix) {
+        return learn::train_value_table(nodes, mix);
+      }) {}
 
 void Simulation::run() {
   configure();

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/rng.h"
 #include "core/event.h"
-#include "sim/rng.h"
 #include "sim/scenario.h"
 
 namespace berth::sim {

@@ -10,21 +10,23 @@ Nothing in this file runs anything; source_checks.py and symbol_checks.py read i
 LAYERS = {
     "base": set(),
     "core": {"base"},
+    # What is learned from a view, beside the decisions.
+    "learn": {"base", "core"},
     "journal": {"base", "core"},
     "store": {"base", "core", "journal"},
     "config": {"base", "core"},
-    "sim": {"base", "core", "config", "journal"},
-    "service": {"base", "core", "config", "journal", "store", "proto"},
+    "sim": {"base", "core", "learn", "config", "journal"},
+    "service": {"base", "core", "learn", "config", "journal", "store", "proto"},
     "api": {"base", "core", "config", "journal", "store", "service", "proto"},
-    "exp": {"base", "core", "config", "journal", "sim"},
+    "exp": {"base", "core", "learn", "config", "journal", "sim"},
     "plan": {"base", "core", "config", "journal", "sim"},
     "agent": {"base", "proto"},
     "client": {"base", "proto"},
     # The shell hosts the commands `sim` and `bench`, so it sees the simulator's side as well.
     "cli": {"base", "config", "proto", "client", "journal", "sim", "exp", "plan"},
     # The composition root.
-    "main": {"base", "core", "config", "journal", "store", "sim", "service", "api", "exp", "plan", "agent",
-             "client", "cli", "proto"},
+    "main": {"base", "core", "learn", "config", "journal", "store", "sim", "service", "api", "exp",
+             "plan", "agent", "client", "cli", "proto"},
 }
 
 PROTO_PREFIX = "berth/v1/"
@@ -53,10 +55,10 @@ CORE_PARTS = {
     **{stage: {"model", "state", "event", "action", *CORE_STRUCTURES} for stage in CORE_STAGES},
 }
 
-# ---- Headers the core and base may not include ---------------------------------------------------
+# ---- Headers that base, core and learn may not include -------------------------------------------
 # Header (or prefix ending in /) -> what to use instead. Tests (*_test.cpp) are free.
 
-PURE_LAYERS = {"base", "core"}
+PURE_LAYERS = {"base", "core", "learn"}
 
 _TIME = "each event carries its `now`; time values are in base"
 _THREAD = "the core runs on its caller's thread; concurrency belongs to service, store or agent"
@@ -86,7 +88,7 @@ BANNED_HEADERS = {
 # (file under src/, header) -> why it may.
 HEADER_EXCEPTIONS = {}
 
-# Patterns the core and base may not contain (outside comments) -> what to do instead.
+# Patterns they may not contain (outside comments) -> what to do instead.
 BANNED_PATTERNS = {
     r"\b\w+_clock\b": _TIME,
     r"\bthread_local\b": _THREAD,

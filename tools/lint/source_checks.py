@@ -106,16 +106,16 @@ def check_purity(name, text):
     if inside.split("/")[0] not in rules.PURE_LAYERS or name.endswith("_test.cpp"):
         return []
     findings = []
+    layers = ", ".join(sorted(rules.PURE_LAYERS))
     for number, quote, target in includes_of(text):
         advice = banned_header(target) if quote == "<" else None
         if advice and (inside, target) not in rules.HEADER_EXCEPTIONS:
-            findings.append(f"{name}:{number}: <{target}> is banned in base and core: {advice}")
+            findings.append(f"{name}:{number}: <{target}> is banned in {layers}: {advice}")
     for number, line in enumerate(strip_comments(text).split("\n"), 1):
         for pattern, advice in rules.BANNED_PATTERNS.items():
             match = re.search(pattern, line)
             if match:
-                findings.append(f"{name}:{number}: `{match.group(0)}` is banned in base and core: "
-                                f"{advice}")
+                findings.append(f"{name}:{number}: `{match.group(0)}` is banned in {layers}: {advice}")
     return findings
 
 

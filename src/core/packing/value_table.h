@@ -1,8 +1,8 @@
 // ValueTable: how much of a GPU will stay idle in the end, by its kind, what is left of it, and how
 // many free CPUs its node has for each idle GPU.
 //
-// Learned by self-play from the mix of shapes (sim/self_play.h), never from the arrivals of a live
-// cluster; it enters as bytes that nobody trusts. Plain integers, in millionths of a GPU.
+// Learned by self-play from the mix of shapes (learn/self_play.h), never from the arrivals of a
+// live cluster; it enters as bytes that nobody trusts. Plain integers, in millionths of a GPU.
 #pragma once
 
 #include <array>

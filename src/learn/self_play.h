@@ -16,7 +16,7 @@
 #include "core/packing/node_view.h"
 #include "core/packing/value_table.h"
 
-namespace berth::sim {
+namespace berth::learn {
 
 struct SelfPlaySettings {
   std::uint32_t rounds = 12;
@@ -41,4 +41,4 @@ std::optional<core::ValueTable> train_value_table(const std::vector<core::NodeVi
                                                   const SelfPlaySettings& settings = {},
                                                   const SelfPlayReport& report = {});
 
-}  // namespace berth::sim
+}  // namespace berth::learn

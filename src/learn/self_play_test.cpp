@@ -1,15 +1,15 @@
 // Self-play: the same table whatever the order of arrivals, and a table that is worth having.
-#include "sim/self_play.h"
+#include "learn/self_play.h"
 
 #include <algorithm>
 #include <bit>
 
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
 #include "core/packing/pack_index.h"
-#include "sim/rng.h"
 
-namespace berth::sim {
+namespace berth::learn {
 namespace {
 
 using core::NodeView;
@@ -151,4 +151,4 @@ TEST(SelfPlay, WithNothingToLearnThereIsNoTable) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::learn

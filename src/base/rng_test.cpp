@@ -1,11 +1,11 @@
 // The generator's numbers are part of the contract: a seed printed today must mean the same later.
-#include "sim/rng.h"
+#include "base/rng.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth {
 namespace {
 
 TEST(Rng, TheSameSeedGivesTheSameNumbersForEver) {
@@ -66,4 +66,4 @@ TEST(Rng, OurLogarithmIsTheLogarithm) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth

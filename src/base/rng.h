@@ -1,4 +1,4 @@
-// Rng: the simulator's only source of chance. The same seed gives the same numbers everywhere.
+// Rng: the only source of chance. The same seed gives the same numbers everywhere.
 //
 // The generator is xoshiro256**, seeded by splitmix64; the transforms use only operations whose
 // result IEEE 754 fixes, because the standard distributions and libm's functions differ between
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace berth::sim {
+namespace berth {
 
 class Rng {
  public:
@@ -43,4 +43,4 @@ class Rng {
 // The natural logarithm, the same on every machine. REQUIRES x > 0 and finite.
 double portable_log(double x);
 
-}  // namespace berth::sim
+}  // namespace berth

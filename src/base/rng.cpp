@@ -1,12 +1,12 @@
 // See rng.h. xoshiro256** and splitmix64 are Blackman's and Vigna's public-domain algorithms.
-#include "sim/rng.h"
+#include "base/rng.h"
 
 #include <bit>
 #include <cmath>
 
 #include "base/assert.h"
 
-namespace berth::sim {
+namespace berth {
 namespace {
 
 std::uint64_t splitmix(std::uint64_t& state) {
@@ -89,4 +89,4 @@ double portable_log(double x) {
   return 2.0 * t * sum + exponent * kLogTwo;
 }
 
-}  // namespace berth::sim
+}  // namespace berth

@@ -1,17 +1,17 @@
 // See self_play.h.
-#include "sim/self_play.h"
+#include "learn/self_play.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "core/packing/fragment.h"
 #include "core/packing/pack_index.h"
-#include "sim/rng.h"
 
-namespace berth::sim {
+namespace berth::learn {
 namespace {
 
 using core::kCpuRatios;
@@ -243,4 +243,4 @@ std::optional<core::ValueTable> train_value_table(const std::vector<core::NodeVi
   return trainer.train(report);
 }
 
-}  // namespace berth::sim
+}  // namespace berth::learn

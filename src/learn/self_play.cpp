@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/rng.h"
@@ -28,10 +30,11 @@ struct Seen {
 };
 constexpr std::int64_t kOne = 1024;  // marks fade by a quarter each round; this keeps the rest
 
-// Luck of the rounds that learn, and of the last one, where the best tables meet again.
+// Luck of the rounds that learn, and of the last one, where the best tables meet again, and none.
 constexpr std::uint64_t kLearning = 0;
 constexpr std::uint64_t kFinal = 1;
 constexpr std::size_t kFinalists = 3;
+constexpr std::int64_t kArrivalsPerQuestion = 64;  // whether to go on
 
 using SeenPage = std::array<std::array<Seen, kResiduals>, kCpuRatios>;
 
@@ -46,50 +49,105 @@ std::int64_t blend(const Seen& seen, std::int64_t back_off) {
   return sum / (seen.marks + kBackOffWeight * kOne);
 }
 
+// What is larger than every node is placed by the gang search, not by packing: it is not played.
+core::TypicalMix played_on(const std::vector<core::NodeView>& nodes, const core::TypicalMix& mix) {
+  std::uint32_t largest = 0;
+  for (const core::NodeView& node : nodes)
+    largest = std::max<std::uint32_t>(largest, node.gpus);
+  core::TypicalMix played = mix;
+  std::erase_if(played,
+                [&](const core::TypicalShape& typical) { return typical.shape.gpus > largest; });
+  return played;
+}
+
+std::int64_t capacity_of(const std::vector<core::NodeView>& nodes) {
+  std::int64_t capacity = 0;
+  for (const core::NodeView& node : nodes)
+    capacity = std::accumulate(node.left.begin(), node.left.begin() + node.gpus, capacity);
+  return capacity;
+}
+
+// So many of the nodes, each sort by its part.
+std::vector<core::NodeView> some_of(std::vector<core::NodeView> nodes, std::size_t count) {
+  std::ranges::stable_sort(nodes, [](const core::NodeView& a, const core::NodeView& b) {
+    return std::tie(a.kind, a.gpus, a.cpu, a.memory) < std::tie(b.kind, b.gpus, b.cpu, b.memory);
+  });
+  std::vector<core::NodeView> some;
+  for (std::size_t i = 0; i < count; ++i)
+    some.push_back(nodes[i * nodes.size() / count]);
+  return some;
+}
+
+// In an episode; 0: none of the shapes wants a GPU.
+std::int64_t expected_arrivals(const std::vector<core::NodeView>& nodes,
+                               const core::TypicalMix& played, const SelfPlaySettings& settings) {
+  std::int64_t asked = 0;
+  std::int64_t weight = 0;
+  for (const core::TypicalShape& typical : played) {
+    asked += std::int64_t{typical.shape.gpus} * typical.shape.share * typical.weight;
+    weight += typical.weight;
+  }
+  if (asked == 0) return 0;
+  return scale(capacity_of(nodes) * settings.horizon_percent / 100, weight, asked);
+}
+
+// The nodes, or as many of them as the most arrivals fill.
+std::vector<core::NodeView> arena(const std::vector<core::NodeView>& nodes,
+                                  const core::TypicalMix& played,
+                                  const SelfPlaySettings& settings) {
+  const std::int64_t arrivals = expected_arrivals(nodes, played, settings);
+  if (arrivals <= settings.arrivals_most) return nodes;
+  const auto all = static_cast<std::int64_t>(nodes.size());
+  return some_of(nodes, static_cast<std::size_t>(scale(all, settings.arrivals_most, arrivals)));
+}
+
 class Trainer {
  public:
   Trainer(const std::vector<core::NodeView>& nodes, const core::TypicalMix& mix,
-          const SelfPlaySettings& settings)
-      : nodes_(nodes), mix_(mix), settings_(settings), seen_(kMaxKinds) {
-    for (const core::NodeView& node : nodes) {
-      for (std::size_t i = 0; i < node.gpus; ++i)
-        capacity_ += node.left[i];
+          const SelfPlaySettings& settings, const KeepPlaying& keep_playing)
+      : mix_(mix),
+        played_(played_on(nodes, mix)),
+        nodes_(arena(nodes, played_, settings)),
+        settings_(settings),
+        keep_playing_(keep_playing),
+        seen_(kMaxKinds),
+        capacity_(capacity_of(nodes_)),
+        arrivals_(expected_arrivals(nodes_, played_, settings)) {
+    for (const core::NodeView& node : nodes_) {
       if (node.gpus > 0) kinds_ |= core::KindMask{1} << node.kind.value;
     }
-    for (const core::TypicalShape& typical : mix) {
+    for (const core::TypicalShape& typical : played_)
       weight_ += typical.weight;
-      if (typical.shape.gpus > 0) demand_ += typical.weight;
-    }
+    if (arrivals_ > 0) episodes_ = std::max(settings.episodes, settings.arrivals_least / arrivals_);
   }
 
-  bool possible() const { return capacity_ > 0 && demand_ > 0; }
-
-  std::optional<core::ValueTable> train(const SelfPlayReport& report) {
-    std::optional<core::ValueTable> table;
-    std::vector<Candidate> best;
-    for (std::uint32_t round = 0; round <= settings_.rounds; ++round) {
+  std::optional<core::ValueTable> train() {
+    if (arrivals_ == 0) return std::nullopt;
+    const Candidate none{play_round(kLearning, std::nullopt), std::nullopt};
+    std::vector<Candidate> finalists;
+    for (std::uint32_t round = 0; round < settings_.rounds && !stopped_; ++round) {
+      Candidate candidate{0, make_table()};
       fade();
-      const std::int64_t score = play_round(kLearning, table);
-      if (table) keep_best(best, {score, *table});
-      if (report && !report({round, settings_.rounds, score})) break;
-      table = make_table();
+      candidate.score = play_round(kLearning, candidate.table);
+      keep_best(finalists, std::move(candidate));
     }
-    for (Candidate& candidate : best)
-      candidate.score += play_round(kFinal, candidate.table);
-    if (best.empty()) return std::nullopt;
-    return std::max_element(best.begin(), best.end(), by_score)->table;
+    finalists.push_back(none);
+    for (Candidate& finalist : finalists)
+      finalist.score += play_round(kFinal, finalist.table);
+    if (stopped_) return std::nullopt;
+    return std::ranges::max_element(finalists, {}, &Candidate::score)->table;
   }
 
  private:
   struct Candidate {
     std::int64_t score = 0;
-    core::ValueTable table;
+    std::optional<core::ValueTable> table;
   };
-  static bool by_score(const Candidate& a, const Candidate& b) { return a.score < b.score; }
 
-  static void keep_best(std::vector<Candidate>& best, Candidate candidate) {
+  static void keep_best(std::vector<Candidate>& best, Candidate&& candidate) {
     best.push_back(std::move(candidate));
-    if (best.size() > kFinalists) best.erase(std::min_element(best.begin(), best.end(), by_score));
+    if (best.size() <= kFinalists) return;
+    best.erase(std::ranges::min_element(best, {}, &Candidate::score));
   }
 
   struct Mark {
@@ -101,11 +159,12 @@ class Trainer {
   // meet the same luck.
   std::int64_t play_round(std::uint64_t stage, const std::optional<core::ValueTable>& table) {
     std::int64_t used = 0;
-    for (std::uint32_t episode = 0; episode < settings_.episodes; ++episode) {
-      const Outcome outcome = play(Rng::keyed(settings_.seed, {stage, episode}), table);
+    for (std::int64_t episode = 0; episode < episodes_; ++episode) {
+      const auto number = static_cast<std::uint64_t>(episode);
+      const Outcome outcome = play(Rng::keyed(settings_.seed, {stage, number}), table);
       used += outcome.used_at_full + outcome.used_at_end;
     }
-    return scale(used, core::kGpuMillionths, 2 * capacity_ * settings_.episodes);
+    return scale(used, core::kGpuMillionths, 2 * capacity_ * episodes_);
   }
 
   Outcome play(Rng rng, const std::optional<core::ValueTable>& table) {
@@ -117,7 +176,9 @@ class Trainer {
     Outcome outcome;
     std::int64_t arrived = 0;
     marks_.clear();
-    while (arrived * 100 < capacity_ * settings_.horizon_percent) {
+    // Luck may bring more arrivals than are expected; twice as many end the episode.
+    for (std::int64_t i = 0; i < 2 * settings_.arrivals_most; ++i) {
+      if (arrived * 100 >= capacity_ * settings_.horizon_percent || is_stopped(i)) break;
       const core::Shape shape = draw(rng);
       const std::int64_t asked = std::int64_t{shape.gpus} * shape.share;
       arrived += asked;
@@ -134,17 +195,22 @@ class Trainer {
     return outcome;
   }
 
+  bool is_stopped(std::int64_t arrivals) {
+    if (keep_playing_ && arrivals % kArrivalsPerQuestion == 0) stopped_ |= !keep_playing_();
+    return stopped_;
+  }
+
   core::Shape draw(Rng& rng) const {
-    auto at = static_cast<std::uint64_t>(rng.between(0, static_cast<std::int64_t>(weight_) - 1));
+    std::int64_t at = rng.between(0, weight_ - 1);
     std::size_t i = 0;
-    while (at >= mix_[i].weight)
-      at -= mix_[i++].weight;
+    while (at >= played_[i].weight)
+      at -= played_[i++].weight;
     core::Shape shape;
-    shape.gpus = mix_[i].shape.gpus;
-    shape.share = mix_[i].shape.share;
-    shape.cpu = Milli{mix_[i].shape.cpu};
-    shape.memory = Mib{mix_[i].memory};
-    shape.kinds = mix_[i].shape.kinds;
+    shape.gpus = played_[i].shape.gpus;
+    shape.share = played_[i].shape.share;
+    shape.cpu = Milli{played_[i].shape.cpu};
+    shape.memory = Mib{played_[i].memory};
+    shape.kinds = played_[i].shape.kinds;
     return shape;
   }
 
@@ -221,15 +287,19 @@ class Trainer {
     to.marks += more.marks;
   }
 
-  const std::vector<core::NodeView>& nodes_;
-  const core::TypicalMix& mix_;
-  SelfPlaySettings settings_;
-  std::vector<SeenPage> seen_;  // by kind
-  std::vector<Mark> marks_;     // of the episode being played
-  std::int64_t capacity_ = 0;   // thousandths of a GPU
+  const core::TypicalMix& mix_;  // in force, as it will be in the core
+  const core::TypicalMix played_;
+  const std::vector<core::NodeView> nodes_;
+  const SelfPlaySettings settings_;
+  const KeepPlaying& keep_playing_;
+  std::vector<SeenPage> seen_;   // by kind
+  std::vector<Mark> marks_;      // of the episode being played
+  const std::int64_t capacity_;  // thousandths of a GPU
+  const std::int64_t arrivals_;  // expected in an episode
+  std::int64_t episodes_ = 0;    // in a round
   core::KindMask kinds_ = 0;
-  std::uint64_t weight_ = 0;
-  std::uint64_t demand_ = 0;
+  std::int64_t weight_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace
@@ -237,10 +307,8 @@ class Trainer {
 std::optional<core::ValueTable> train_value_table(const std::vector<core::NodeView>& empty_nodes,
                                                   const core::TypicalMix& mix,
                                                   const SelfPlaySettings& settings,
-                                                  const SelfPlayReport& report) {
-  Trainer trainer(empty_nodes, mix, settings);
-  if (!trainer.possible()) return std::nullopt;
-  return trainer.train(report);
+                                                  const KeepPlaying& keep_playing) {
+  return Trainer(empty_nodes, mix, settings, keep_playing).train();
 }
 
 }  // namespace berth::learn

@@ -3,8 +3,12 @@
 // Episodes draw shapes from the mix onto the empty nodes, placed by PackIndex, the code that
 // decides in the core, until the demand passes what the GPUs can hold. Each GPU's residual after a
 // placement is marked, and in the end every mark learns how much of its GPU stayed idle. The table
-// of the next round comes of these marks; the best table by its own episodes is kept. Chance comes
-// from a fixed seed: equal nodes and an equal mix give an equal table, byte for byte.
+// of the next round comes of these marks; the best one is kept, unless packing without any table
+// does better.
+//
+// Chance comes from a fixed seed: equal nodes and an equal mix give an equal table, byte for byte.
+// Work is bounded by counts: where there are more nodes than an episode can fill, a part of them
+// plays for all.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +24,21 @@ namespace berth::learn {
 
 struct SelfPlaySettings {
   std::uint32_t rounds = 12;
-  std::uint32_t episodes = 4;           // in each round
+  std::int64_t episodes = 4;            // in each round, and more of them where they are short:
+  std::int64_t arrivals_least = 8'192;  // in a round; a few GPUs prove little in one episode
+  std::int64_t arrivals_most = 65'536;  // in an episode
   std::uint32_t horizon_percent = 130;  // of the GPUs, in demand that arrives
   std::uint64_t seed = 1;
 };
 
-struct SelfPlayProgress {
-  std::uint32_t round = 0;  // that has ended, from 0
-  std::uint32_t rounds = 0;
-  std::int64_t score = 0;  // of its table: millionths of the GPUs in use, mean of its episodes
-};
+// Asked every few arrivals; false ends the play, and no table comes of it.
+using KeepPlaying = std::function<bool()>;
 
-// Returns false to stop early; the best table so far is then returned.
-using SelfPlayReport = std::function<bool(const SelfPlayProgress&)>;
-
-// Nothing: there is no GPU, or no shape that wants one, or it was stopped before a table came to
-// be.
+// Nothing: there is no GPU, or no shape that wants one and lies on one node, or every table is
+// worse than none, or the play was ended.
 std::optional<core::ValueTable> train_value_table(const std::vector<core::NodeView>& empty_nodes,
                                                   const core::TypicalMix& mix,
                                                   const SelfPlaySettings& settings = {},
-                                                  const SelfPlayReport& report = {});
+                                                  const KeepPlaying& keep_playing = {});
 
 }  // namespace berth::learn

@@ -117,31 +117,90 @@ TEST(SelfPlay, ItsTableCanBeReadBack) {
   EXPECT_EQ(table->pages.size(), 2U) << "one for each kind in the inventory";
 }
 
-TEST(SelfPlay, TheTableUsesMoreOfTheGpusThanNone) {
-  const auto table = train_value_table(small_cluster(), mix_of(arrivals()));
-  std::int64_t with = 0;
-  std::int64_t without = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    with += used_with(table, arrivals(), seed);
-    without += used_with(std::nullopt, arrivals(), seed);
-  }
-  EXPECT_GT(with, without);
+std::int64_t used_in_ten_runs(const std::optional<core::ValueTable>& table) {
+  std::int64_t used = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    used += used_with(table, arrivals(), seed);
+  return used;
 }
 
-TEST(SelfPlay, ReportsEachRoundAndCanBeStopped) {
-  std::vector<std::uint32_t> rounds;
-  const auto stop_after = [&](std::uint32_t last) {
-    rounds.clear();
+TEST(SelfPlay, TheTableUsesMoreOfTheGpusThanNone) {
+  const auto table = train_value_table(small_cluster(), mix_of(arrivals()));
+  EXPECT_GT(used_in_ten_runs(table), used_in_ten_runs(std::nullopt));
+}
+
+TEST(SelfPlay, CanBeStoppedWithinAFewArrivals) {
+  std::int64_t questions = 0;
+  const auto stop_after = [&](std::int64_t most) {
+    questions = 0;
     return train_value_table(small_cluster(), mix_of(arrivals()), {},
-                             [&, last](const SelfPlayProgress& progress) {
-                               rounds.push_back(progress.round);
-                               EXPECT_GT(progress.score, 500'000);
-                               return progress.round < last;
-                             });
+                             [&, most] { return ++questions < most; });
   };
-  EXPECT_FALSE(stop_after(0)) << "no table yet";
-  EXPECT_TRUE(stop_after(2));
-  EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 1, 2}));
+  EXPECT_TRUE(stop_after(1'000'000));
+  const std::int64_t all = questions;
+  EXPECT_GT(all, 200) << "several times in each episode";
+  for (const std::int64_t most : {std::int64_t{1}, std::int64_t{7}, all / 2, all - 1}) {
+    EXPECT_FALSE(stop_after(most)) << most;
+    EXPECT_LT(questions, most + 100) << "it went on";
+  }
+}
+
+// On so few GPUs the order of the nodes is as good as any value.
+TEST(SelfPlay, ATableThatIsWorseThanNoneIsNotGiven) {
+  std::vector<NodeView> few = small_cluster();
+  few.erase(few.begin(), few.end() - 2);
+  EXPECT_FALSE(train_value_table(few, mix_of(arrivals())));
+}
+
+TEST(SelfPlay, FewGpusPlayMoreEpisodes) {
+  std::vector<NodeView> few = small_cluster();
+  few.resize(1);
+  const auto questions_with = [&](std::int64_t least) {
+    std::int64_t questions = 0;
+    SelfPlaySettings settings;
+    settings.arrivals_least = least;
+    (void)train_value_table(few, mix_of(arrivals()), settings, [&] { return ++questions > 0; });
+    return questions;
+  };
+  EXPECT_GT(questions_with(8192), 50 * questions_with(0));
+}
+
+TEST(SelfPlay, GangsThatNoNodeHoldsAreNotPlayed) {
+  std::int64_t questions = 0;
+  const auto play = [&](const std::vector<Shape>& shapes) {
+    questions = 0;
+    return train_value_table(small_cluster(), mix_of(shapes), {}, [&] { return ++questions > 0; });
+  };
+  EXPECT_FALSE(play({shape_of(16, 1000, 0)}));
+  EXPECT_EQ(questions, 0);
+
+  std::vector<Shape> shapes = arrivals();
+  (void)play(shapes);
+  const std::int64_t without = questions;
+  // Each asks for as much as the whole cluster has: the first would end an episode.
+  shapes.insert(shapes.end(), 60, shape_of(260, 1000, 0));
+  (void)play(shapes);
+  EXPECT_NEAR(static_cast<double>(questions), static_cast<double>(without),
+              0.1 * static_cast<double>(without));
+}
+
+TEST(SelfPlay, PartOfALargeClusterPlaysForAll) {
+  std::vector<NodeView> large;
+  for (int i = 0; i < 100; ++i) {
+    const std::vector<NodeView> more = small_cluster();
+    large.insert(large.end(), more.begin(), more.end());
+  }
+  SelfPlaySettings settings;
+  settings.arrivals_most = 500;  // a cluster of 260 GPUs takes a few more
+  std::int64_t questions = 0;
+  const auto table = train_value_table(large, mix_of(arrivals()), settings, [&] {
+    ++questions;
+    return true;
+  });
+  ASSERT_TRUE(table);
+  EXPECT_LT(questions, 17 * (8192 + 4 * 500) * 2 / 64);
+  EXPECT_EQ(table->pages.size(), 2U) << "both kinds played";
+  EXPECT_GT(used_in_ten_runs(table), used_in_ten_runs(std::nullopt));
 }
 
 TEST(SelfPlay, WithNothingToLearnThereIsNoTable) {

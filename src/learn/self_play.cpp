@@ -214,12 +214,14 @@ class Trainer {
     return shape;
   }
 
-  static void start(core::NodeView& view, const core::Shape& shape, core::GpuSet gpus) {
+  void start(core::NodeView& view, const core::Shape& shape, core::GpuSet gpus) const {
     view.cpu -= shape.cpu;
     view.memory -= shape.memory;
     for (; gpus != 0; gpus &= gpus - 1) {
       std::uint16_t& left = view.left[static_cast<std::size_t>(std::countr_zero(gpus))];
-      left = static_cast<std::uint16_t>(left - shape.share);
+      const std::int64_t room =
+          left == kWholeGpu.value ? settings_.gpu_load_threshold.value : std::int64_t{left};
+      left = static_cast<std::uint16_t>(std::max<std::int64_t>(0, room - shape.share));
     }
   }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/units.h"
 #include "core/packing/mix.h"
 #include "core/packing/node_view.h"
 #include "core/packing/value_table.h"
@@ -24,10 +25,11 @@ namespace berth::learn {
 
 struct SelfPlaySettings {
   std::uint32_t rounds = 12;
-  std::int64_t episodes = 4;            // in each round, and more of them where they are short:
-  std::int64_t arrivals_least = 8'192;  // in a round; a few GPUs prove little in one episode
-  std::int64_t arrivals_most = 65'536;  // in an episode
-  std::uint32_t horizon_percent = 130;  // of the GPUs, in demand that arrives
+  std::int64_t episodes = 4;             // in each round, and more of them where they are short:
+  std::int64_t arrivals_least = 8'192;   // in a round; a few GPUs prove little in one episode
+  std::int64_t arrivals_most = 65'536;   // in an episode
+  std::uint32_t horizon_percent = 130;   // of the GPUs, in demand that arrives
+  Milli gpu_load_threshold = kWholeGpu;  // the policy's: a GPU in use takes more up to this load
   std::uint64_t seed = 1;
 };
 

@@ -184,6 +184,15 @@ TEST(SelfPlay, GangsThatNoNodeHoldsAreNotPlayed) {
               0.1 * static_cast<double>(without));
 }
 
+TEST(SelfPlay, KnowsUpToWhichLoadAGpuIsShared) {
+  SelfPlaySettings settings;
+  const auto shared = train_value_table(small_cluster(), mix_of(arrivals()), settings);
+  settings.gpu_load_threshold = Milli{500};
+  const auto apart = train_value_table(small_cluster(), mix_of(arrivals()), settings);
+  ASSERT_TRUE(shared);
+  EXPECT_NE(apart, shared);
+}
+
 TEST(SelfPlay, PartOfALargeClusterPlaysForAll) {
   std::vector<NodeView> large;
   for (int i = 0; i < 100; ++i) {

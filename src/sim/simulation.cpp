@@ -24,8 +24,9 @@ Simulation::Simulation(const Scenario& scenario, std::uint64_t seed)
               [this](Time at, const PlannedReport& report) {
                 plan(std::max(at, now_.now), Rank::report, Item{.report = report});
               }),
-      trainer_([](const auto& nodes, const auto& mix) {
-        return learn::train_value_table(nodes, mix);
+      trainer_([this](const auto& nodes, const auto& mix) {
+        const Milli threshold = scenario_.policy.gpu_load_threshold;
+        return learn::train_value_table(nodes, mix, {.gpu_load_threshold = threshold});
       }) {}
 
 void Simulation::run() {

@@ -58,6 +58,17 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(stats.history_failures));
   out.single("berth_snapshots_total", "counter", "Snapshots written since the start.",
              number(stats.snapshots));
+  out.single("berth_packing_table_version", "gauge",
+             "Version of the table that packing was last given; 0: none was ever learned.",
+             number(stats.packing_table_version));
+  if (stats.packing_table_version > 0) {
+    out.single("berth_packing_table_time_seconds", "gauge",
+               "When packing was given its table, since 1970.",
+               static_cast<double>(stats.packing_table_since_ns) / 1e9);
+  }
+  out.single("berth_packing_plays_total", "counter",
+             "Plays against itself that packing has begun since the start, to learn a table.",
+             number(stats.packing_plays));
   out.single("berth_open_streams", "gauge", "Streams of events, output and submits.",
              number(context.streams.size()));
 }

@@ -180,6 +180,8 @@ bool is_of_known(const Names& names, const core::Event& event) {
     return empty->gpu.value < names.gpus().size();
   } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
     return lost->gpu.value < names.gpus().size();
+  } else if (const auto* table = std::get_if<core::PutTable>(&event.body)) {
+    return table->version > 0 && table->bytes.empty();  // the engine has them
   }
   return std::holds_alternative<core::SetPolicy>(event.body);
 }

@@ -17,6 +17,7 @@
 #include "core/model/explanation.h"
 #include "core/model/reason.h"
 #include "core/model/specs.h"
+#include "core/packing/mix.h"
 #include "service/task_card.h"
 
 namespace berth::service {
@@ -116,15 +117,30 @@ struct DefineTenantDefaults {
 struct DefinePolicy {
   core::PolicySpec spec;
 };
+// What was learned about packing (core/packing/packing_table.h); empty: it does without. Its
+// version is the next one. The table that is in use already is no change.
+struct PutPackingTable {
+  std::vector<std::uint8_t> bytes;
+};
 // A read that needs the engine: answered with the group, so never ahead of what is durable.
 struct ExplainTask {
   TaskNo task;
 };
+// The same, of what packing knows.
+struct ReadPacking {};
 
-using Control =
-    std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
-                 SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant, DefineQueue,
-                 DefineModel, DefineTenantDefaults, DefinePolicy, ExplainTask>;
+using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
+                             SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant,
+                             DefineQueue, DefineModel, DefineTenantDefaults, DefinePolicy,
+                             PutPackingTable, ExplainTask, ReadPacking>;
+
+// What packing knows of the work that comes.
+struct PackingKnown {
+  core::TypicalMix mix;  // of all that is remembered
+  std::uint64_t arrivals = 0;
+  std::uint64_t version = 0;        // of the table
+  std::vector<std::uint8_t> table;  // empty: none
+};
 
 struct ControlOutcome {
   enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree };
@@ -136,6 +152,7 @@ struct ControlOutcome {
   std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
   bool created = false;     // Define…: it is new
   std::optional<core::Explanation> explanation;
+  std::optional<PackingKnown> packing;  // ReadPacking, PutPackingTable: as it is now
 };
 
 struct ControlCommand {

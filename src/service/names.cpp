@@ -109,6 +109,8 @@ void Names::apply(const Note& note) {
 void Names::apply(const core::Event& event) {
   if (const auto* policy = std::get_if<core::SetPolicy>(&event.body)) {
     policy_ = policy->spec;
+  } else if (const auto* table = std::get_if<core::PutTable>(&event.body)) {
+    packing_table_ = {table->version, event.now};
   } else if (const auto* t = std::get_if<core::PutTenant>(&event.body)) {
     grown(tenants_, t->tenant.value).spec = t->spec;
   } else if (const auto* q = std::get_if<core::PutQueue>(&event.body)) {
@@ -176,6 +178,10 @@ std::vector<core::Event> Names::events() const {
   std::vector<core::Event> events;
   const auto add = [&](core::EventBody body) { events.push_back({Time{0}, std::move(body)}); };
   add(core::SetPolicy{policy_});
+  if (packing_table_.version > 0) {
+    events.push_back({packing_table_.since,
+                      core::PutTable{core::TableKind::packing, packing_table_.version, {}}});
+  }
   for (std::uint32_t i = 0; i < tenants_.size(); ++i) {
     add(core::PutTenant{{i}, tenants_[i].spec});
     if (tenants_[i].paused) add(core::PauseTenant{{i}});

@@ -54,6 +54,12 @@ struct GpuEntry {
   bool lost = false;
 };
 
+// Packing's table, of which the engine has the content.
+struct TableEntry {
+  std::uint64_t version = 0;  // 0: none was ever learned
+  Time since;
+};
+
 class Names {
  public:
   const std::vector<TenantEntry>& tenants() const { return tenants_; }
@@ -63,6 +69,7 @@ class Names {
   const std::vector<std::string>& kinds() const { return kinds_; }
   const std::vector<NodeEntry>& nodes() const { return nodes_; }
   const core::PolicySpec& policy() const { return policy_; }
+  const TableEntry& packing_table() const { return packing_table_; }
 
   // None: no such name.
   TenantId tenant(std::string_view name) const;
@@ -111,6 +118,7 @@ class Names {
   std::vector<std::string> islands_;
   std::vector<std::pair<TenantId, std::string>> signal_names_;
   core::PolicySpec policy_;
+  TableEntry packing_table_;
   GroupId next_group_{0};
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
   Index kind_index_, rack_index_, island_index_;

@@ -113,6 +113,8 @@ class Sequencer {
   ControlOutcome define(const DefineTenant& tenant, Time now);
   ControlOutcome define(const DefineQueue& queue, Time now);
   ControlOutcome define(const DefineModel& model, Time now);
+  ControlOutcome put(PutPackingTable& table, Time now);
+  ControlOutcome packing() const;
 
   // How a session begins (sequencer_hello.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);

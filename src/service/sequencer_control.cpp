@@ -92,6 +92,10 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           options_.tenant_default_tier = c.tier;
           options_.max_tenants = c.max_tenants;
           return {};
+        } else if constexpr (std::is_same_v<C, PutPackingTable>) {
+          return put(c, now);
+        } else if constexpr (std::is_same_v<C, ReadPacking>) {
+          return packing();
         } else if constexpr (std::is_same_v<C, ExplainTask>) {
           ControlOutcome outcome;
           outcome.explanation = engine_.explain(c.task);
@@ -162,6 +166,22 @@ ControlOutcome Sequencer::define(const DefineQueue& queue, Time now) {
     return outcome;
   }
   step(core::PutQueue{id, spec}, now);
+  return outcome;
+}
+
+ControlOutcome Sequencer::put(PutPackingTable& table, Time now) {
+  const core::PackingKnowledge& known = engine_.state().packing;
+  if (table.bytes != known.table) {
+    step(core::PutTable{core::TableKind::packing, known.version + 1, std::move(table.bytes)}, now);
+  }
+  return packing();
+}
+
+// At most some hundred classes of shapes are sorted and copied.
+ControlOutcome Sequencer::packing() const {
+  const core::PackingKnowledge& known = engine_.state().packing;
+  ControlOutcome outcome;
+  outcome.packing = {core::typical(known.mix), known.arrivals, known.version, known.table};
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 
 #include "service/courier.h"
 #include "service/journal_feed.h"
+#include "service/learner.h"
 #include "service/named_thread.h"
 #include "service/projector.h"
 #include "service/release.h"
@@ -78,6 +79,7 @@ struct Service::Parts {
   std::unique_ptr<store::HistoryReader> history;
   Projector projector;
   Snapshotter snapshotter;
+  Learner learner;
   DispatchLatency dispatch;
   Release release;
   Time last_now;
@@ -125,6 +127,12 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
                    [this] { return view.oldest_needed_segment(); },
                    [this] { return projector.projected(); }, options.log},
                   recovered.snapshot_seq),
+      learner({[this](ControlCommand&& command) { return rings.offer(std::move(command)); },
+               options.self_play,
+               [this](const std::string& text) {
+                 if (options.inform) options.inform(text);
+               }},
+              view, options.table_every),
       release(
           view, feed, courier,
           [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
@@ -209,6 +217,7 @@ void Service::start() {
   p.running = true;
   p.projector.start();
   p.snapshotter.start();
+  p.learner.start();
   p.store_thread = named_thread("berth-store", [&p] { p.keep(); });
   p.engine_thread = named_thread("berth-engine", [&p] { p.sequence(); });
 }
@@ -216,6 +225,7 @@ void Service::start() {
 void Service::stop() {
   Parts& p = *parts_;
   if (!std::exchange(p.running, false)) return;
+  p.learner.stop();
   p.rings.close();
   p.projector.wait_no_more();
   p.engine_thread.join();
@@ -232,6 +242,9 @@ void Service::stop() {
   if (done) done = p.snapshotter.clean_up();
   if (!done) p.options.log("no snapshot at the end: " + done.error().message);
 }
+
+void Service::learn_every(Duration every) { parts_->learner.set_every(every); }
+void Service::learn_now() { parts_->learner.look(); }
 
 // ---- The engine thread
 // ---------------------------------------------------------------------------
@@ -460,6 +473,11 @@ ServiceStats Service::stats() const {
   stats.dispatch_sum_s = p.dispatch.sum_s();
   stats.next_wakeup_ns = p.wakeup_ns;
   stats.now_ns = p.options.clock().ns;
+  const TableEntry table =
+      p.view.read([](const Board& board) { return board.names().packing_table(); });
+  stats.packing_table_version = table.version;
+  stats.packing_table_since_ns = table.since.ns;
+  stats.packing_plays = p.learner.plays();
   stats.stalled = p.stalled;
   return stats;
 }

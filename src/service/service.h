@@ -6,6 +6,7 @@
 //   store thread    append, sync, then release: view, feed, replies, leases, acknowledgements
 //   history thread  ended tasks into SQLite              may lag; the journal is the truth
 //   snapshot thread snapshot + tail -> next snapshot     from disk only, never from the engine
+//   learn thread    mix and nodes -> packing's table     offered as a command like any other
 //
 // Nothing observable precedes its sync. A failed sync ends the process.
 #pragma once
@@ -20,6 +21,7 @@
 
 #include "base/result.h"
 #include "berth/v1/agent.pb.h"
+#include "learn/self_play.h"
 #include "service/commands.h"
 #include "service/feed.h"
 #include "service/latency.h"
@@ -39,6 +41,8 @@ struct ServiceOptions {
   Duration remember_ids = minutes(24 * 60);
   Duration result_ttl = minutes(7 * 24 * 60);
   Duration history_retention = minutes(30 * 24 * 60);
+  Duration table_every{0};  // how often packing's table is looked at; 0: never
+  learn::SelfPlaySettings self_play;
   std::size_t max_tenants = 10'000;
   core::TenantSpec tenant_defaults;
   std::uint8_t tenant_default_tier = 0;
@@ -46,10 +50,11 @@ struct ServiceOptions {
   std::string version;
   // A planted fault: answers before the group is on disk. The fault tests must notice.
   bool answer_before_sync = false;
-  std::function<Time()> clock;               // engine time; never backwards within a process
-  std::function<Time(Time)> next_day;        // when the day of that instant ends; empty: never
-  std::function<std::int64_t()> wall_clock;  // unix nanoseconds
-  std::function<void(const std::string&)> log;
+  std::function<Time()> clock;                  // engine time; never backwards within a process
+  std::function<Time(Time)> next_day;           // when the day of that instant ends; empty: never
+  std::function<std::int64_t()> wall_clock;     // unix nanoseconds
+  std::function<void(const std::string&)> log;  // what someone should look at
+  std::function<void(const std::string&)> inform;  // what is as it should be; empty: not told
 };
 
 // Counters for /metrics and `berth info`. Read without locks.
@@ -72,6 +77,9 @@ struct ServiceStats {
   double dispatch_sum_s = 0;
   std::int64_t next_wakeup_ns = 0;  // engine time; INT64_MAX: none
   std::int64_t now_ns = 0;
+  std::uint64_t packing_table_version = 0;  // 0: none was ever learned
+  std::int64_t packing_table_since_ns = 0;  // engine time
+  std::uint64_t packing_plays = 0;          // begun since this start
   bool stalled = false;  // the journal cannot be written (a full disk); nothing is acknowledged
 };
 inline constexpr std::array<std::uint64_t, 10> kSyncBucketsUs = {
@@ -90,6 +98,12 @@ class Service {
   void start();
   // Takes no more commands (offer answers false), finishes what it has, writes a snapshot.
   void stop();
+
+  // From now on packing's table is looked at so often; 0: never.
+  void learn_every(Duration every);
+  // Looks at packing's table now, on the caller's thread, and learns a new one if it is time for
+  // that. Once it returns, the new one is in force.
+  void learn_now();
 
   // False: the ring is full, nothing was taken; try again a little later.
   bool offer(SubmitCommand&& command);

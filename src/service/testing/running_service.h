@@ -9,6 +9,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,8 +31,11 @@ inline Time steady_now() {
 
 class RunningService {
  public:
-  explicit RunningService(const std::filesystem::path& data, ServiceOptions options = {})
-      : agent_([this](v1::AgentMessage&& m) { service_->agent_said(session_, std::move(m)); }) {
+  // `hardware`: of the agent; none: two GPUs of which nothing more is known.
+  explicit RunningService(const std::filesystem::path& data, ServiceOptions options = {},
+                          std::optional<v1::Hello> hardware = {})
+      : hardware_(std::move(hardware)),
+        agent_([this](v1::AgentMessage&& m) { service_->agent_said(session_, std::move(m)); }) {
     options.data = data;
     options.version = "test";
     options.clock = steady_now;
@@ -54,7 +58,8 @@ class RunningService {
     service_->start();
     agent_thread_ = std::thread([this] { run_agent(); });
     // Without a GPU every submit is refused as one that can never run.
-    while (service_->view().read([](const Board& board) { return board.gpus().size(); }) < 2)
+    const std::size_t gpus = hardware_ ? static_cast<std::size_t>(hardware_->gpus_size()) : 2;
+    while (service_->view().read([](const Board& board) { return board.gpus().size(); }) < gpus)
       std::this_thread::yield();
   }
   ~RunningService() { stop(); }
@@ -104,7 +109,11 @@ class RunningService {
 
  private:
   void run_agent() {
-    agent_.hello(2, 40'000);
+    if (hardware_) {
+      agent_.hello(*hardware_);
+    } else {
+      agent_.hello(2, 40'000);
+    }
     std::unique_lock lock(mutex_);
     while (true) {
       news_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
@@ -117,6 +126,7 @@ class RunningService {
     }
   }
 
+  const std::optional<v1::Hello> hardware_;
   std::unique_ptr<Service> service_;
   std::uint64_t session_ = 0;
   QuickAgent agent_;

@@ -114,6 +114,7 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
   const ServerConfig& now = next.config;
   ConfigChanges result;
   if (old.policy != now.policy) result.policy = now.policy;
+  if (old.table_every != now.table_every) result.table_every = now.table_every;
   if (old.tenant_defaults != now.tenant_defaults) result.tenant_defaults = now.tenant_defaults;
   result.tenants = changes_of(old.tenants, now.tenants, [&](Tenant a, Tenant b) {
     if (parent_of(a, old) != parent_of(b, now)) return false;

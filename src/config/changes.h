@@ -24,6 +24,7 @@ struct Change {
 
 struct ConfigChanges {
   std::optional<core::PolicySpec> policy;  // the new one, if it differs
+  std::optional<Duration> table_every;
   std::optional<TenantDefaults> tenant_defaults;
   std::vector<Change<Tenant>> tenants;
   std::vector<Change<core::ModelSpec>> models;

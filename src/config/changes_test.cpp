@@ -64,6 +64,15 @@ TEST(Changes, PolicyAndDefaults) {
                                     "tenants.default.max_queue_size: 1000 becomes 5"}));
 }
 
+TEST(Changes, HowOftenTheServerLearnsIsNoMatterOfTheCore) {
+  const ConfigChanges found = between("", "[policy]\ntable_every = \"0s\"\n");
+  EXPECT_FALSE(found.policy);
+  ASSERT_TRUE(found.table_every);
+  EXPECT_EQ(*found.table_every, Duration{0});
+  EXPECT_TRUE(found.restart.empty());
+  EXPECT_EQ(found.sentences, (Texts{"policy.table_every: \"10min\" becomes \"0s\""}));
+}
+
 TEST(Changes, AKeyThatIsShownInAnotherUnitIsStillAChange) {
   const ConfigChanges found = between("", "[policy]\nusage_window = \"1234567us\"\n");
   EXPECT_TRUE(found.policy);

@@ -75,6 +75,7 @@ ServerConfig read_config(const Node& document, const ReadFile& read_file,
   read_section(root, "tasks", read_tasks, config.tasks);
   TableReader policy = root.table("policy");
   read_policy(policy, config.policy);
+  policy.number("table_every", config.table_every, durations());
   policy.finish();
   read_section(root, "tenant_defaults", read_tenant_defaults, config.tenant_defaults);
   read_tenants(root, config);

@@ -43,6 +43,7 @@ TEST(LoadConfig, WithoutAnythingThereAreDefaults) {
   EXPECT_EQ(config.ids, IdSection());
   EXPECT_EQ(config.tasks, TaskSection());
   EXPECT_EQ(config.policy, core::PolicySpec());
+  EXPECT_EQ(config.table_every, minutes(10));
   EXPECT_EQ(config.tenant_defaults, TenantDefaults());
   EXPECT_EQ(config.tenants.names, std::vector<std::string>{"default"});
   EXPECT_EQ(config.tenants.specs[0], TenantDefaults().tenant);

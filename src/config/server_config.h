@@ -137,6 +137,7 @@ struct ServerConfig {
   IdSection ids;
   TaskSection tasks;
   core::PolicySpec policy;
+  Duration table_every = minutes(10);  // [policy] as well, but not the core's
   TenantDefaults tenant_defaults;
   Catalog<Tenant> tenants;  // "default" is always one of them
   Catalog<core::ModelSpec> models;

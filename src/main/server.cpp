@@ -30,6 +30,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.remember_ids = config.ids.remember;
   options.result_ttl = config.store.result_ttl;
   options.history_retention = config.store.history_retention;
+  options.table_every = config.table_every;
   options.max_tenants = config.tenant_defaults.max_tenants;
   options.tenant_defaults = config.tenant_defaults.tenant.spec;
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;
@@ -39,6 +40,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.next_day = day_ends_in(config.server.timezone);
   options.wall_clock = wall_unix_ns;
   options.log = log_warning;
+  options.inform = log_info;
   return options;
 }
 
@@ -203,6 +205,7 @@ Result<std::vector<std::string>> Server::reload(bool dry_run) {
       return Error{"the server has too much to do; try again"};
     }
   }
+  if (changes.table_every) service_->learn_every(*changes.table_every);
   config_ = std::move(*next);
   return changes.sentences;
 }

@@ -138,7 +138,9 @@ void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
   if (queue.paused) out.binding.push_back(about(ReasonCode::queue_paused, row.queue.value));
   const TenantId binding = binding_tenant(state, row.tenant, Milli{use});
   if (binding) out.binding.push_back(about_tenant(state, binding, use));
-  if (queue.spec.max_gpus && queue.in_use.value + use > queue.spec.max_gpus->value) {
+  const bool queue_is_full =
+      queue.spec.max_gpus && queue.in_use.value + use > queue.spec.max_gpus->value;
+  if (queue_is_full) {
     out.binding.push_back(about(ReasonCode::queue_at_max, row.queue.value, queue.in_use.value + use,
                                 queue.spec.max_gpus->value));
   }
@@ -179,8 +181,8 @@ void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
     if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;
     out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
   }
-  const bool is_paused = queue.paused || (binding && state.tenant(binding).paused);
-  if (is_paused) out.start.reset();  // nobody knows for how long
+  // Nobody knows for how long.
+  if (queue.paused || binding || queue_is_full) out.start.reset();
 }
 
 }  // namespace

@@ -51,7 +51,13 @@ class Emptied {
   }
   void go_back(std::size_t count) {
     while (taken_.size() > stopping_ + count) {
-      for (const GpuId gpu : state_.leases[taken_.back()].gpus)
+      const Lease& lease = state_.leases[taken_.back()];
+      for (const NodeCount& part : count_by_node(state_, lease.gpus, lease.node)) {
+        Left& left = left_.at(part.node);
+        left.cpu -= Milli{node_part(lease.cpu.value, part.gpus, lease.asked)};
+        left.memory -= Mib{node_part(lease.memory.value, part.gpus, lease.asked)};
+      }
+      for (const GpuId gpu : lease.gpus)
         --gone_[gpu];
       taken_.pop_back();
       marks_.pop_back();
@@ -60,14 +66,28 @@ class Emptied {
   }
 
  private:
+  // Of a node. Below zero where a claim counts on what has not gone yet.
+  struct Left {
+    Milli cpu;
+    Mib memory;
+  };
+
   void add_to_node(NodeId node, Milli cpu, Mib memory) {
+    Left& left = left_.try_emplace(node, left_now(node)).first->second;
+    left.cpu += cpu;
+    left.memory += memory;
     const auto& first = state_.placed.first_cell;
     for (std::uint32_t cell = first[node.value]; cell < first[node.value + 1]; ++cell) {
       Room room = index_.room_on(NodeId{cell});
-      room.cpu += cpu;
-      room.memory += memory;
+      room.cpu = std::max(Milli{0}, left.cpu);
+      room.memory = std::max(Mib{0}, left.memory);
       what_if_.set_node(NodeId{cell}, room);
     }
+  }
+  Left left_now(NodeId id) const {
+    const Node& node = state_.node(id);
+    return {node.spec.cpu - node.cpu_used - node.cpu_claimed,
+            node.spec.memory - node.memory_used - node.memory_claimed};
   }
   void add_gpu(GpuId gpu) {
     const std::uint32_t cell = state_.placed.cell_of[gpu.value];
@@ -83,6 +103,7 @@ class Emptied {
   WhatIf what_if_;
   FreeIndex& index_;
   std::map<GpuId, std::size_t> gone_;  // leases taken from it
+  std::map<NodeId, Left> left_;        // where something was taken
   std::size_t stopping_ = 0;
   std::vector<std::uint32_t> taken_;  // those that are being stopped first
   std::vector<std::size_t> marks_;
@@ -139,8 +160,8 @@ bool nodes_suffice(const State& state, const TaskRow& row, const Shape& shape,
     const Node& node = state.node(part.node);
     const Milli cpu_left = node.spec.cpu - node.cpu_used - node.cpu_claimed;
     const Mib memory_left = node.spec.memory - node.memory_used - node.memory_claimed;
-    std::int64_t cpu = std::max<std::int64_t>(0, cpu_left.value);
-    std::int64_t memory = std::max<std::int64_t>(0, memory_left.value);
+    std::int64_t cpu = cpu_left.value;
+    std::int64_t memory = memory_left.value;
     for (const std::uint32_t slot : gone) {
       const Lease& lease = state.leases[slot];
       for (const NodeCount& held : count_by_node(state, lease.gpus, lease.node)) {
@@ -203,13 +224,21 @@ class Planner {
     }
   }
 
-  PreemptionAnswer plan_for(std::uint32_t slot);
+  // `is_first`: nobody waits before it, so what is being freed is its own.
+  PreemptionAnswer plan_for(std::uint32_t slot, bool is_first);
 
  private:
   const Victims& victims_of(std::int64_t rank) {
     const auto known = victims_.find(rank);
     if (known != victims_.end()) return known->second;
     return victims_.emplace(rank, victims_for(state_, rank)).first->second;
+  }
+  // Whether one of its GPUs could serve the task.
+  bool is_of_use(std::uint32_t lease, const TaskRow& row, const Shape& shape) const {
+    const std::vector<GpuId>& gpus = state_.leases[lease].gpus;
+    return std::any_of(gpus.begin(), gpus.end(), [&](GpuId gpu) {
+      return allows(shape.kinds, state_.gpu(gpu).spec.kind) && may_become_free(state_, gpu, row);
+    });
   }
 
   const State& state_;
@@ -218,17 +247,20 @@ class Planner {
   std::map<std::int64_t, Victims> victims_;  // by the rank of who asks
 };
 
-PreemptionAnswer Planner::plan_for(std::uint32_t slot) {
+PreemptionAnswer Planner::plan_for(std::uint32_t slot, bool is_first) {
   const TaskRow& row = state_.tasks.row(slot);
   const Shape shape = shape_of(state_, row);
   const std::int64_t rank = uses_.rank_of(row);
   const Victims& victims = victims_of(rank);
   PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
-  if (victims.heap.empty()) return answer;
-  VictimOrder order(state_, uses_, rank, victims);
+  const bool outranks_some = !victims.heap.empty() || victims.again != Time::never();
+  if (!outranks_some) return answer;
+  const std::vector<std::uint32_t> stopping = is_first ? stopping_ : std::vector<std::uint32_t>{};
+  VictimOrder order(state_, uses_, rank, victims,
+                    [&](std::uint32_t lease) { return is_of_use(lease, row, shape); });
   const std::vector<Shape> asked = shapes_for_tree(state_, shape);
   FreeIndex index = *state_.placed.tree;
-  Emptied emptied(state_, row, index, stopping_);
+  Emptied emptied(state_, row, index, stopping);
   const auto taken = fewest(emptied, index, order, asked);
   if (!taken) return answer;
   const auto gang = found(index, asked);
@@ -238,7 +270,7 @@ PreemptionAnswer Planner::plan_for(std::uint32_t slot) {
                                    [&](GpuId gpu) { return state_.gpu(gpu).leases.empty(); });
   if (taken->empty() && is_free) return answer;
   answer.plan =
-      PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, *taken, stopping_)};
+      PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, *taken, stopping)};
   return answer;
 }
 
@@ -252,7 +284,7 @@ PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& 
     if (slot == kNoSlot) continue;
     const TaskRow& row = state.tasks.row(slot);
     if (!may_preempt(state, row, shape_of(state, row))) continue;
-    PreemptionAnswer answer = planner.plan_for(slot);
+    PreemptionAnswer answer = planner.plan_for(slot, task == waiting.front());
     if (answer.plan) return answer;
     none.again = std::min(none.again, answer.again);
   }

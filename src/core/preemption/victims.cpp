@@ -72,19 +72,31 @@ Victims victims_for(const State& state, std::int64_t rank) {
   return victims;
 }
 
+std::optional<std::uint32_t> VictimOrder::next_of(Rest& rest, bool straddles, Rest* passed_over) {
+  while (rest.at < rest.victims.size()) {
+    const Victim victim = rest.victims[rest.at++];
+    if (uses_.take(victim, rank_, straddles)) return victim.lease;
+    if (passed_over != nullptr) passed_over->victims.push_back(victim);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint32_t> VictimOrder::next() {
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end(), is_taken_after(state_));
     const Victim victim = heap_.back();
     heap_.pop_back();
-    if (uses_.take(victim, rank_, false)) return victim.lease;
-    straddling_.push_back(victim);
+    if (!is_of_use_(victim.lease)) {
+      of_no_use_.victims.push_back(victim);
+    } else if (uses_.take(victim, rank_, false)) {
+      return victim.lease;
+    } else {
+      straddling_.victims.push_back(victim);
+    }
   }
-  while (at_ < straddling_.size()) {
-    const Victim victim = straddling_[at_++];
-    if (uses_.take(victim, rank_, true)) return victim.lease;
-  }
-  return std::nullopt;
+  if (const auto next = next_of(straddling_, true, nullptr)) return next;
+  if (const auto next = next_of(of_no_use_, false, &of_no_use_straddling_)) return next;
+  return next_of(of_no_use_straddling_, true, nullptr);
 }
 
 Uses::Uses(const State& state) : state_(state) {

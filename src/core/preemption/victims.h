@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -45,23 +46,38 @@ class Uses {
   std::map<TenantId, std::int64_t> changes_;
 };
 
-// The victims in the order in which they are taken: first those that leave their tenants with what
-// they are guaranteed, then the others. Costs only as much as is asked of it.
+// The victims in the order in which they are taken. Those that are of use to who asks come before
+// the others, whose CPUs alone may help; of both first those that leave their tenants with what
+// they are guaranteed. Costs only as much as is asked of it.
 class VictimOrder {
  public:
-  VictimOrder(const State& state, Uses uses, std::int64_t rank, Victims victims)
-      : state_(state), uses_(std::move(uses)), rank_(rank), heap_(std::move(victims.heap)) {}
+  VictimOrder(const State& state, Uses uses, std::int64_t rank, Victims victims,
+              std::function<bool(std::uint32_t lease)> is_of_use)
+      : state_(state),
+        uses_(std::move(uses)),
+        rank_(rank),
+        heap_(std::move(victims.heap)),
+        is_of_use_(std::move(is_of_use)) {}
 
   // The slot of the next lease, which then counts as taken. None: there are no more.
   std::optional<std::uint32_t> next();
 
  private:
+  // Those that were passed over, in order.
+  struct Rest {
+    std::vector<Victim> victims;
+    std::size_t at = 0;
+  };
+  std::optional<std::uint32_t> next_of(Rest& rest, bool straddles, Rest* passed_over);
+
   const State& state_;
   Uses uses_;
   std::int64_t rank_;
   std::vector<Victim> heap_;
-  std::vector<Victim> straddling_;  // passed over, in order
-  std::size_t at_ = 0;              // of those
+  std::function<bool(std::uint32_t)> is_of_use_;
+  Rest straddling_;
+  Rest of_no_use_;
+  Rest of_no_use_straddling_;
 };
 
 }  // namespace berth::core

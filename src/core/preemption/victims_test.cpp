@@ -110,7 +110,8 @@ TEST_F(LostWork, DecidesWhoGoesFirstWithinATier) {
   world_.submit(low_task(seconds(40), Duration{0}));  // loses 30 s, and is the youngest
   world_.wait(seconds(70));
   const State& state = world_.state();
-  VictimOrder order(state, Uses(state), kAnyLowerTier, victims_for(state, kAnyLowerTier));
+  VictimOrder order(state, Uses(state), kAnyLowerTier, victims_for(state, kAnyLowerTier),
+                    [](std::uint32_t) { return true; });
   std::vector<LeaseId> taken;
   while (const auto slot = order.next())
     taken.push_back(state.leases[*slot].id);

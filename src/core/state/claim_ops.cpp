@@ -128,6 +128,10 @@ void note_no_plan(State& state, std::vector<TaskNo> waiting, Time again) {
   placed.preemption_stale = placed.arrivals_stale = false;
   placed.no_plan_for = std::move(waiting);
   placed.no_plan_before = again;
+  // Who loses least changes with time, and with it what a guarantee lets go.
+  if (placed.guarantees > 0) {
+    placed.no_plan_before = std::min(again, state.now + kPreemptionStep);
+  }
 }
 
 void arm_preemption(State& state) {

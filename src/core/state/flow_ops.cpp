@@ -245,7 +245,9 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   Queue& queue = state.queue(row.queue);
   ++queue.pending;
   queue.pending_work_us += work_us(row);
-  return !in_order || flow.live == 1 || flow.lanes.size() > 1 || state.rule->lanes_by_run;
+  // In order behind nobody: it may still go before what came back earlier.
+  return !in_order || !lane.returned.empty() || flow.live == 1 || flow.lanes.size() > 1 ||
+         state.rule->lanes_by_run;
 }
 
 void enter_flow(State& state, std::uint32_t slot) {

@@ -16,6 +16,7 @@ namespace berth::core {
 namespace {
 
 constexpr std::size_t kPlanned = 128;  // tasks
+constexpr std::size_t kLookedAt = 4096;
 constexpr std::int64_t kPlanVisits = 16'384;
 constexpr std::size_t kDomainsTried = 32;
 
@@ -39,7 +40,7 @@ class WorkAhead {
   }
 
   std::optional<Pending> next() {
-    while (!reached_ && planned_ < kPlanned) {
+    for (; !reached_ && planned_ < kPlanned && looked_at_ < kLookedAt; ++looked_at_) {
       const auto item = order_.next();
       if (!item) break;
       if (item->slot == kNoSlot) {
@@ -72,6 +73,7 @@ class WorkAhead {
   PlacedOrder order_;
   std::vector<Parts> ways_;
   bool reached_ = false;
+  std::size_t looked_at_ = 0;
   std::size_t planned_ = 0;
   std::size_t of_flow_ = 0;
 };
@@ -88,9 +90,10 @@ Time farther(Time now, Time start, std::uint64_t times, std::uint64_t of) {
 
 Time likely_start(State& state, std::uint32_t slot, std::uint64_t ahead_in_flow) {
   const TaskRow& row = state.tasks.row(slot);
-  const bool competes = state.placed.shapes[row.shape].bench != PlacedBench::none;
-  const bool is_mig = state.shape_table.shape(row.shape).profile != mig::kNoProfile;
-  if (state.placed.cells_stale || !competes || is_mig) return Time::never();
+  const Shape& shape = state.shape_table.shape(row.shape);
+  const bool is_planned = shape.gpus > 0 && shape.profile == mig::kNoProfile &&
+                          !state.claims.contains(row.no) && state.flows.flow(row.flow).competes;
+  if (state.placed.cells_stale || !is_planned) return Time::never();
   PlacedPlan& plan = plan_of(state);
   if (const Reservation* own = reservation_of(plan, row.no)) {
     return without_grace(state, own->start);
@@ -101,8 +104,8 @@ Time likely_start(State& state, std::uint32_t slot, std::uint64_t ahead_in_flow)
   likely_starts(
       plan.pools, state.now, [&] { return work.next(); }, starts, visits);
   if (starts.empty()) return Time::never();
-  const bool is_planned = work.reached() && starts.size() == work.planned();
-  if (is_planned) return without_grace(state, starts.back());
+  const bool is_known = work.reached() && starts.size() == work.planned();
+  if (is_known) return without_grace(state, starts.back());
   const Time last = *std::max_element(starts.begin(), starts.end());
   if (last == Time::never()) return last;
   const std::uint64_t of_flow = work.of_flow();

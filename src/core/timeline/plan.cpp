@@ -6,20 +6,6 @@
 namespace berth::core {
 namespace {
 
-bool is_free(const Pools& pools, PartsView way) {
-  const Parts all = pools.with_pools_above(way);
-  return std::all_of(all.begin(), all.end(), [&pools](const Part& part) {
-    return pools.profile(part.pool).free() >= part.amount;
-  });
-}
-
-WhyLater why_later(const Pools& pools, const Pending& pending, bool scattered) {
-  if (scattered) return WhyLater::scattered;
-  const bool free = std::any_of(pending.ways.begin(), pending.ways.end(),
-                                [&pools](const Parts& way) { return is_free(pools, way); });
-  return free ? WhyLater::reserved : WhyLater::busy;
-}
-
 Time next_end(const Pools& pools, std::span<const Parts> ways, Time now) {
   Time next = Time::never();
   for (const Parts& way : ways)
@@ -38,8 +24,7 @@ void reserve_earliest(Pools& pools, Time now, const Pending& pending, bool scatt
   const Choice choice = earliest_way(pools, pending.ways, now, from, pending.run, visits);
   if (choice.start == Time::never()) return;
   const Parts& way = pending.ways[choice.way];
-  reservations.push_back(
-      {pending.handle, choice.start, pending.run, way, why_later(pools, pending, scattered)});
+  reservations.push_back({pending.handle, choice.start, pending.run, way});
   pools.reserve(way, choice.start, pending.run);
 }
 

@@ -28,18 +28,11 @@ struct Pending {
   std::span<const Parts> ways;  // any one of them will do; the best first
 };
 
-enum class WhyLater : std::uint8_t {
-  busy,       // not enough is free
-  reserved,   // enough is free, but it would delay a reservation made before
-  scattered,  // enough is free, but the GPUs do not lie as they must
-};
-
 struct Reservation {
   std::uint64_t handle = 0;
   Time start;
   Duration run;
   Parts parts;
-  WhyLater why = WhyLater::busy;
   bool operator==(const Reservation&) const = default;
 };
 

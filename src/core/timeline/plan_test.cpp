@@ -109,7 +109,6 @@ TEST(Plan, DepthOneStartsWhatEndsInTimeOrUsesWhatIsLeftOver) {
   ASSERT_EQ(outcome.reservations.size(), 1U);
   EXPECT_EQ(outcome.reservations[0].handle, 0U);
   EXPECT_EQ(outcome.reservations[0].start, at(100));
-  EXPECT_EQ(outcome.reservations[0].why, WhyLater::busy);
 }
 
 TEST(Plan, WithoutALimitEveryoneHasAStart) {
@@ -129,7 +128,6 @@ TEST(Plan, SaysWhetherReservationsAreInTheWay) {
   ASSERT_EQ(outcome.reservations.size(), 3U);
   EXPECT_EQ(outcome.reservations[1].handle, 1U);
   EXPECT_EQ(outcome.reservations[1].start, at(150));
-  EXPECT_EQ(outcome.reservations[1].why, WhyLater::reserved);
   const Reservation* delayed =
       first_delayed(t.pools, outcome.reservations, Parts{{t.all, 1}}, at(0), seconds(150));
   ASSERT_NE(delayed, nullptr);
@@ -167,7 +165,6 @@ TEST(Plan, ScatteredWorkIsTriedAgainWhenSomethingEnds) {
   EXPECT_TRUE(complete);
   ASSERT_EQ(reservations.size(), 1U);
   EXPECT_EQ(reservations[0].start, at(100));
-  EXPECT_EQ(reservations[0].why, WhyLater::scattered);
 }
 
 TEST(Plan, WhatHasNoRoomTakesNoReservation) {

@@ -9,10 +9,10 @@
 // start only once.
 //
 // A plan names the GPUs, and every lease that lies on them or has the CPUs they need, and no other.
-// The first that waits, if it outranks anything, counts on what is being stopped already and claimed
-// by nobody; that may be all it needs.
-// The GPUs are claimed: nobody else gets them, and the task starts on exactly those when the last
-// of the stopped work has gone. So nothing is ever stopped in vain, unless a GPU is lost meanwhile.
+// The first that waits, if it outranks anything, counts on what is being stopped already and
+// claimed by nobody; that may be all it needs. The GPUs are claimed: nobody else gets them, and the
+// task starts on exactly those when the last of the stopped work has gone. So nothing is ever
+// stopped in vain, unless a GPU is lost meanwhile.
 // Victims: those with a GPU that the task may use, of the highest tier first, then by least lost
 // work (since the last checkpoint, and the cost of a restart, x GPUs), the youngest on ties.
 //

@@ -25,9 +25,9 @@ struct GpuDescription {
   std::uint32_t socket = 0;       // numbered inside the node
   std::uint32_t pcie_switch = 0;  // likewise
   std::string island = {};  // NVLink joins those that name the same one; empty: joined to none
-  std::string mig = {};     // how it is cut in MIG mode; empty: it is not
   std::string pci = {};     // "0000:07:00.0"; empty: not known
   std::int64_t index = -1;  // by nvidia-smi; -1: it has none
+  std::string mig = {};     // how it is cut in MIG mode; empty: it is not
   bool operator==(const GpuDescription&) const = default;
 };
 

@@ -218,7 +218,7 @@ TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
       "Ahead of it: 1 task of its tenant, 2 tasks in its queue.\n"
       "The first help is the end of what runs on a0, expected 2026-11-18 11:08:50Z (in "
       "2m10s).\n"
-      "Expected start: 2026-11-18 11:08:51Z (in 2m11s), between 2026-11-18 11:07:45Z (in 65s) "
+      "Expected start: 2026-11-18 11:08:51Z (in 2m11s), between 2026-11-18 11:07:45Z (in 1m05s) "
       "and 2026-11-18 11:11:02Z (in 4m22s).\n");
   EXPECT_EQ(run({"explain", "train-1", "-o", "name"}).out, "vram_short\ntenant_at_max\n");
   EXPECT_EQ(

@@ -87,6 +87,8 @@ class TableReader {
   const Node* take(std::string_view key);
   // The same, and its absence is an error.
   const Node* require(std::string_view key, std::string_view expected);
+  // What is shown as the value in force; for keys that are taken by hand.
+  void note(std::string_view key, const Node* found, std::string value);
 
   bool has(std::string_view key) const { return table_.find(key) != nullptr; }
   // The same, whether the unit stands in the value or in the key.
@@ -181,7 +183,6 @@ class TableReader {
     return value ? amount_of(*value) : std::nullopt;
   }
 
-  void note(std::string_view key, const Node* found, std::string value);
   void note_number(std::string_view key, const Node* found, std::optional<std::int64_t> value,
                    const NumberType& type);
   void expected(std::string_view key, const Node& found, std::string_view what,

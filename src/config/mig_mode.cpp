@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "config/document.h"
 #include "core/mig/profiles.h"
 
 namespace berth::config {
@@ -38,12 +39,15 @@ Geometry geometry_of_kind(std::string_view kind, Mib vram) {
 
 void read_mig_mode(TableReader& table, std::string_view kind, Mib vram, Geometry& out) {
   const Node* node = table.take("mig");
-  if (node == nullptr) return;
-  if (node->is(Node::Kind::boolean) && !node->boolean) return;
+  if (node == nullptr || (node->is(Node::Kind::boolean) && !node->boolean)) {
+    return table.note("mig", node, "false");
+  }
   const bool is_named = node->is(Node::Kind::text);
   if (is_named) out = core::mig::geometry_named(node->text);
   if (node->is(Node::Kind::boolean)) out = geometry_of_kind(kind, vram);
-  if (out != Geometry::none) return;
+  if (out != Geometry::none) {
+    return table.note("mig", node, toml_string(core::mig::name_of(out)));
+  }
   std::string expected = ": expected true, false, or one of " + known_geometries();
   if (node->is(Node::Kind::boolean)) {
     expected = ": the kind " + quoted(kind) + " is not known to have MIG; expected one of " +

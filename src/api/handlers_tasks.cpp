@@ -45,7 +45,9 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
     if (why.holder->gpu.value < gpus.size()) {
       response.set_holder_gpu(gpus[why.holder->gpu.value].name);
     }
-    response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end));
+    if (why.holder->expected_end != Time::never()) {
+      response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end));
+    }
   }
   if (why.start) {
     response.set_expected_start_unix_ms(unix_ms(why.start->likely));

@@ -106,13 +106,14 @@ void name_holder(const State& state, const TaskRow& row, Reason& reason, Explana
   if (info_of(reason.code).subject == "gpu") reason.subject = closest.value;
   for (const std::uint32_t slot : gpu.leases) {
     const Lease& lease = state.leases[slot];
-    const Time end = std::max(state.now, lease.started + lease.expected);
+    const Time end = likely_end(state, lease);
     if (!out.holder || end < out.holder->expected_end) {
       out.holder = Holder{lease.id, closest, lease.vram, end};
     }
   }
   reason.at = out.holder->expected_end;
   Time likely = out.holder->expected_end;
+  if (likely == Time::never()) return;
   if (reason.code == ReasonCode::model_not_loaded) {
     likely = likely + predict_load(state.model(model), gpu.spec.kind);
   }

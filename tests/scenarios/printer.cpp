@@ -261,8 +261,10 @@ void Log::add(Time at, TaskNo no, const Explanation& explanation) {
   if (explanation.holder) {
     const Holder& holder = *explanation.holder;
     lines_.push_back(indent + "lease " + std::to_string(holder.lease.value) + " has " +
-                     text_of(holder.vram) + " of " + gpu(holder.gpu) + " until about " +
-                     text_of(holder.expected_end));
+                     text_of(holder.vram) + " of " + gpu(holder.gpu) +
+                     (holder.expected_end == Time::never()
+                          ? ", nobody knows until when"
+                          : " until about " + text_of(holder.expected_end)));
   }
   if (explanation.start) {
     const core::StartEstimate& start = *explanation.start;

@@ -117,7 +117,7 @@ std::optional<Holder> last_in_the_way(const State& state, GpuId id, const mig::S
     const bool overlaps =
         (mig::slices_from(other, lease.instance->start) & mig::slices_from(slot, start)) != 0;
     if (!overlaps && !(slot.media && other.media)) continue;
-    const Time end = std::max(state.now, lease.started + lease.expected);
+    const Time end = likely_end(state, lease);
     if (!last || last->expected_end < end) last = Holder{lease.id, id, lease.vram, end};
   }
   return last;
@@ -201,7 +201,7 @@ std::optional<Holder> first_to_end(const State& state, const Shape& shape) {
     if (!may_use) continue;
     for (const std::uint32_t slot : gpu.leases) {
       const Lease& lease = state.leases[slot];
-      const Time end = std::max(state.now, lease.started + lease.expected);
+      const Time end = likely_end(state, lease);
       if (!first || end < first->expected_end) first = Holder{lease.id, GpuId{i}, lease.vram, end};
     }
   }
@@ -213,7 +213,7 @@ Time first_end_on_nodes(const State& state) {
   Time first = Time::never();
   for (const Lease& lease : state.leases) {
     const bool has_some = lease.id && (lease.cpu.value > 0 || lease.memory.value > 0);
-    if (has_some) first = std::min(first, std::max(state.now, lease.started + lease.expected));
+    if (has_some) first = std::min(first, likely_end(state, lease));
   }
   return first;
 }
@@ -232,6 +232,11 @@ Reason behind_reservation(const State& state) {
 }
 
 }  // namespace
+
+Time likely_end(const State& state, const Lease& lease) {
+  if (lease.expected.ns == 0) return Time::never();
+  return std::max(state.now, lease.started + lease.expected);
+}
 
 PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   const TaskRow& row = state.tasks.row(slot);

@@ -17,6 +17,9 @@ struct PlacedReason {
   std::optional<Holder> holder;
 };
 
+// When the lease will end as far as is known, not before now; never: nobody said how long it runs.
+Time likely_end(const State& state, const Lease& lease);
+
 // REQUIRES a pending placed task.
 PlacedReason why_not_placed(const State& state, std::uint32_t slot);
 

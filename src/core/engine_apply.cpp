@@ -225,16 +225,9 @@ void apply_quiet_timer(State& state, const DueTimer& timer) {
     case TimerKind::fill:
       refresh_queue(state, QueueId{timer.handle});
       break;
-    case TimerKind::patience: {
-      const QueueId id{timer.handle};
-      Queue& queue = state.queue(id);
-      queue.overdue = true;
-      queue.declined_at = 0;
-      state.declined.erase(id);
-      state.overdue.insert({queue.due, id});
-      refresh_queue(state, id);
+    case TimerKind::patience:
+      make_overdue(state, QueueId{timer.handle});
       break;
-    }
     case TimerKind::copy:
       consider_copy(state, QueueId{timer.handle});
       break;
@@ -382,6 +375,7 @@ void apply_action(State& state, const Action& action) {
                  [&](const EvictModel& a) { evict(state, a); },
                  [&](const HoldGpu& a) {
                    if (a.task) return keep_gpu(state, a.gpu, a.task);
+                   make_overdue(state, a.queue);
                    hold_gpu(state, a.gpu, a.queue);
                  },
                  [&](const ReleaseHold& a) {

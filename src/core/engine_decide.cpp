@@ -9,6 +9,7 @@
 #include "core/dispatch/dispatch.h"
 #include "core/engine_internal.h"
 #include "core/preemption/preemption.h"
+#include "core/preemption/preemptors.h"
 #include "core/residency/residency.h"
 
 namespace berth::core {
@@ -238,7 +239,7 @@ void Decider::cancel_groups() {
 // many events come, and any two engines ask at the same instants.
 bool Decider::preempt() {
   if (!is_time_to_preempt(state_)) return false;
-  std::vector<TaskNo> waiting = first_waiting(state_, kPreemptorsTried);
+  std::vector<TaskNo> waiting = first_to_ask(state_, kPreemptorsTried);
   if (is_known_without_plan(state_, waiting)) {
     state_.placed.arrivals_stale = false;
     return false;

@@ -19,7 +19,9 @@ namespace {
 class Watch {
  public:
   std::size_t preemptions = 0;
-  std::size_t reclaims = 0;  // of the stopped, those of the preemptor's own tier
+  std::size_t reclaims = 0;    // of the stopped, those of the preemptor's own tier
+  std::size_t for_one = 0;     // claims of one GPU or a share of one
+  std::size_t for_queues = 0;  // stopped on a GPU that is held for the preemptor's queue
 
   void read(const Step& step) {
     for (std::size_t i = 0; i < step.from_timers; ++i)
@@ -71,6 +73,7 @@ class Watch {
     } else if (const auto* preempt = std::get_if<core::Preempt>(&action)) {
       ++preemptions;
       require(preempt->gpus.size() == specs_.at(preempt->task).gpus, "a claim of part of a gang");
+      for_one += preempt->gpus.size() == 1 ? 1 : 0;
       claims_[preempt->task] = preempt->gpus;
     } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
       if (deferred->reason.code == core::ReasonCode::preempted) stop(*deferred);
@@ -126,6 +129,7 @@ class Watch {
       lease->second.stopped = was_stopped;
     }
     lease->second.stopped = true;
+    for_queues += claims_.contains(preemptor) ? 0 : 1;
   }
 
   // Whether the tenant, or one above it, uses no more than it is guaranteed.
@@ -174,6 +178,8 @@ class Watch {
 TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
   std::size_t preemptions = 0;
   std::size_t reclaims = 0;
+  std::size_t for_one = 0;
+  std::size_t for_queues = 0;
   for_cases({.cases = 4000, .commands = 200}, [&](const Case& input) {
     World world(input, {.mixes_ranks = true});
     Watch watch;
@@ -182,7 +188,7 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
       const core::State& state = world.engine().state();
       if (state.continue_at != Time::never()) return;
       for (const auto& [task, gpus] : state.claims) {
-        if (claim_stands(state, task) && is_claim_free(state, gpus)) {
+        if (claim_stands(state, task) && is_claim_free(state, task, gpus)) {
           throw Broken("task " + std::to_string(task.value) + " does not take up its claim");
         }
       }
@@ -190,10 +196,15 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
     run_world(world);
     preemptions += watch.preemptions;
     reclaims += watch.reclaims;
+    for_one += watch.for_one;
+    for_queues += watch.for_queues;
   });
-  std::printf("%zu preemptions, %zu of them within a tier\n", preemptions, reclaims);
+  std::printf("%zu preemptions, %zu of one GPU; stopped within a tier %zu, for queues %zu\n",
+              preemptions, for_one, reclaims, for_queues);
   EXPECT_GT(preemptions, 100U);
+  EXPECT_GT(for_one, 50U);
   EXPECT_GT(reclaims, 20U);
+  EXPECT_GT(for_queues, 20U);
 }
 
 }  // namespace

@@ -20,10 +20,13 @@
 namespace berth::property {
 namespace {
 
-// An engine with whole-GPU tasks, whose batches end when they are said to.
+// An engine with whole-GPU tasks, whose batches end when they are said to and are never stopped.
 class Cluster {
  public:
   Cluster(std::uint32_t gpus, const std::vector<core::TenantSpec>& tenants) {
+    core::PolicySpec policy;
+    policy.preemption = false;
+    feed(core::SetPolicy{policy});
     for (std::uint32_t i = 0; i < gpus; ++i)
       feed(core::PutGpu{GpuId{i}, {.vram = Mib{16'000}}});
     feed(core::PutQueue{QueueId{0}, {}});

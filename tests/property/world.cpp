@@ -369,7 +369,7 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
     spec.tier = static_cast<std::uint8_t>(number % 2);
     spec.gpus = static_cast<std::uint16_t>(number % 4 < 2 ? 2 : 1);
     spec.groups = 1;
-    spec.share = kWholeGpu;
+    spec.share = number % 8 == 3 ? Milli{400} : kWholeGpu;
     spec.expected_run = seconds(90);
     spec.checkpoint_interval = seconds(static_cast<std::int64_t>(number % 3) * 7);
     spec.restart_cost = seconds(static_cast<std::int64_t>(number % 5) * 10);

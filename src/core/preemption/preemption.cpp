@@ -7,21 +7,13 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "core/preemption/one_gpu.h"
 #include "core/preemption/victims.h"
 #include "core/topology/gang_search.h"
 #include "core/topology/what_if.h"
 
 namespace berth::core {
 namespace {
-
-// Whether a gang could have the GPU if nothing ran on it.
-bool may_become_free(const State& state, GpuId id, const TaskRow& row) {
-  const Gpu& gpu = state.gpu(id);
-  const bool is_loading = std::any_of(gpu.residences.begin(), gpu.residences.end(),
-                                      [](const Residence& residence) { return residence.loading; });
-  return gpu.up && !gpu.draining && !gpu.held_for && !is_loading && takes_batches(gpu) &&
-         !state.claims.contains(gpu.kept_for) && gpu.usable.value >= row.vram;
-}
 
 // The cluster as it would be without what is being stopped already, and the victims taken so far.
 class Emptied {
@@ -209,18 +201,31 @@ std::vector<std::uint32_t> needed(const State& state, const TaskRow& row, const 
   return kept;
 }
 
-bool may_preempt(const State& state, const TaskRow& row, const Shape& shape) {
-  const bool asks_for_whole =
-      shape.gpus > 0 && shape.share == kWholeGpu.value && shape.profile == 0;
-  return asks_for_whole && row.state == TaskState::pending && !state.claims.contains(row.no);
+// Whether work of this shape stops others at all.
+bool asks_for_gpus(const Shape& shape) {
+  const bool is_whole = shape.share == kWholeGpu.value;
+  return shape.gpus > 0 && shape.profile == mig::kNoProfile && (is_whole || shape.gpus == 1);
+}
+
+// Whether the queue may be given a GPU to hold: it has none that will do once what is being stopped
+// there has gone, no model of its is on the way, and not too many hold one.
+bool may_hold(const State& state, const TaskRow& row, const Gone& stopping) {
+  const Queue& queue = state.queue(row.queue);
+  if (queue.spec.model && state.model(queue.spec.model).loading > 0) return false;
+  if (queue.holds.empty()) return state.holding.size() < state.policy.max_holds;
+  return std::none_of(queue.holds.begin(), queue.holds.end(), [&](GpuId gpu) {
+    return has_room_without(state, gpu, row, shape_of(state, row), stopping);
+  });
 }
 
 // Plans for one task after the other on the same state.
 class Planner {
  public:
-  explicit Planner(const State& state) : state_(state), uses_(state) {
+  explicit Planner(const State& state) : state_(state), uses_(state), gone_(state) {
     for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
-      if (state.leases[slot].id && state.leases[slot].preempted) stopping_.push_back(slot);
+      if (!state.leases[slot].id || !state.leases[slot].preempted) continue;
+      stopping_.push_back(slot);
+      gone_.add(slot);
     }
   }
 
@@ -228,50 +233,81 @@ class Planner {
   PreemptionAnswer plan_for(std::uint32_t slot, bool is_first);
 
  private:
+  using Slots = std::vector<std::uint32_t>;
+  std::optional<PreemptionPlan> plan_gang(const TaskRow& row, const Shape& shape,
+                                          VictimOrder& order, const Slots& stopping) const;
+  std::optional<PreemptionPlan> plan_one(const TaskRow& row, const Shape& shape, VictimOrder& order,
+                                         const Slots& stopping) const;
+  // When the task may ask: batches first get the time to be served as they come.
+  Time asks_from(const TaskRow& row) const {
+    return row.shape == kNoSlot ? row.eligible + kPreemptionStep : row.eligible;
+  }
   const Victims& victims_of(std::int64_t rank) {
     const auto known = victims_.find(rank);
     if (known != victims_.end()) return known->second;
     return victims_.emplace(rank, victims_for(state_, rank)).first->second;
   }
-  // Whether one of its GPUs could serve the task.
-  bool is_of_use(std::uint32_t lease, const TaskRow& row, const Shape& shape) const {
-    const std::vector<GpuId>& gpus = state_.leases[lease].gpus;
-    return std::any_of(gpus.begin(), gpus.end(), [&](GpuId gpu) {
-      return allows(shape.kinds, state_.gpu(gpu).spec.kind) && may_become_free(state_, gpu, row);
-    });
-  }
 
   const State& state_;
   const Uses uses_;
-  std::vector<std::uint32_t> stopping_;      // leases that end when their agents say so
+  Slots stopping_;                           // leases that end when their agents say so
+  Gone gone_;                                // the same
   std::map<std::int64_t, Victims> victims_;  // by the rank of who asks
 };
 
 PreemptionAnswer Planner::plan_for(std::uint32_t slot, bool is_first) {
   const TaskRow& row = state_.tasks.row(slot);
   const Shape shape = shape_of(state_, row);
+  if (state_.now < asks_from(row)) return {std::nullopt, asks_from(row)};
+  if (is_served_by_hold(state_, row) && !may_hold(state_, row, gone_)) return {};
   const std::int64_t rank = uses_.rank_of(row);
   const Victims& victims = victims_of(rank);
   PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
   const bool outranks_some = !victims.heap.empty() || victims.again != Time::never();
   if (!outranks_some) return answer;
-  const std::vector<std::uint32_t> stopping = is_first ? stopping_ : std::vector<std::uint32_t>{};
-  VictimOrder order(state_, uses_, rank, victims,
-                    [&](std::uint32_t lease) { return is_of_use(lease, row, shape); });
+  VictimOrder order(state_, uses_, rank, victims, [&](std::uint32_t lease) {
+    const std::vector<GpuId>& gpus = state_.leases[lease].gpus;
+    return std::any_of(gpus.begin(), gpus.end(),
+                       [&](GpuId gpu) { return is_of_use(state_, gpu, row, shape); });
+  });
+  const Slots stopping = is_first ? stopping_ : Slots{};
+  const bool is_gang = row.shape != kNoSlot && shape.share == kWholeGpu.value;
+  answer.plan =
+      is_gang ? plan_gang(row, shape, order, stopping) : plan_one(row, shape, order, stopping);
+  return answer;
+}
+
+std::optional<PreemptionPlan> Planner::plan_gang(const TaskRow& row, const Shape& shape,
+                                                 VictimOrder& order, const Slots& stopping) const {
   const std::vector<Shape> asked = shapes_for_tree(state_, shape);
   FreeIndex index = *state_.placed.tree;
   Emptied emptied(state_, row, index, stopping);
   const auto taken = fewest(emptied, index, order, asked);
-  if (!taken) return answer;
+  if (!taken) return std::nullopt;
   const auto gang = found(index, asked);
   ASSERT(gang);
   // What fits on free GPUs waits for something else: its turn.
   const bool is_free = std::all_of(gang->gpus.begin(), gang->gpus.end(),
                                    [&](GpuId gpu) { return state_.gpu(gpu).leases.empty(); });
-  if (taken->empty() && is_free) return answer;
-  answer.plan =
-      PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, *taken, stopping)};
-  return answer;
+  if (taken->empty() && is_free) return std::nullopt;
+  return PreemptionPlan{row.no, gang->gpus, needed(state_, row, shape, *gang, *taken, stopping)};
+}
+
+std::optional<PreemptionPlan> Planner::plan_one(const TaskRow& row, const Shape& shape,
+                                                VictimOrder& order, const Slots& stopping) const {
+  auto found = plan_one_gpu(state_, row, shape, order, stopping);
+  if (!found) return std::nullopt;
+  const QueueId holder = is_served_by_hold(state_, row) ? row.queue : QueueId::none();
+  return PreemptionPlan{row.no, {found->gpu}, std::move(found->victims), holder};
+}
+
+// The queue gets this GPU, in place of one that it waits for.
+void hold(const State& state, QueueId queue, GpuId gpu, Actions& out) {
+  const std::vector<GpuId>& holds = state.queue(queue).holds;
+  if (std::find(holds.begin(), holds.end(), gpu) != holds.end()) return;
+  for (const GpuId other : holds)
+    out.push_back(ReleaseHold{other, queue});
+  out.push_back(HoldGpu{gpu, queue});
 }
 
 }  // namespace
@@ -283,7 +319,8 @@ PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& 
     const std::uint32_t slot = state.tasks.slot_of(task);
     if (slot == kNoSlot) continue;
     const TaskRow& row = state.tasks.row(slot);
-    if (!may_preempt(state, row, shape_of(state, row))) continue;
+    if (row.state != TaskState::pending || state.claims.contains(task)) continue;
+    if (!asks_for_gpus(shape_of(state, row))) continue;
     PreemptionAnswer answer = planner.plan_for(slot, task == waiting.front());
     if (answer.plan) return answer;
     none.again = std::min(none.again, answer.again);
@@ -292,7 +329,11 @@ PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& 
 }
 
 void carry_out(const State& state, const PreemptionPlan& plan, Actions& out) {
-  out.push_back(Preempt{plan.task, plan.gpus});
+  if (plan.holder) {
+    hold(state, plan.holder, plan.gpus.front(), out);
+  } else {
+    out.push_back(Preempt{plan.task, plan.gpus});
+  }
   for (const std::uint32_t slot : plan.victims) {
     const Lease& lease = state.leases[slot];
     for (const LeaseTask& task : lease.tasks) {

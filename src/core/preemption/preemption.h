@@ -1,5 +1,5 @@
-// Preemption: whose work is stopped so that a placed task can start. Reads the state; plans the
-// whole gang at once.
+// Preemption: whose work is stopped so that better work can start. Reads the state; plans the whole
+// gang at once.
 //
 // Rank: tier x 2, and 1 more for work over its tenant's guarantee. A task may stop only work of a
 // higher rank than its own, counted as if that were to start again: what was stopped can therefore
@@ -16,7 +16,13 @@
 // Victims: those with a GPU that the task may use, of the highest tier first, then by least lost
 // work (since the last checkpoint, and the cost of a restart, x GPUs), the youngest on ties.
 //
-// Tasks that ask for a share of a GPU or for CPUs alone stop nobody.
+// Work that asks for one GPU or a share of one (one_gpu.h) claims it likewise, and is placed work
+// from then on; but batches, and work that needs a model, wait in queues: the GPU is held for the
+// queue, as for an overdue one, which then loads what it needs and starts a whole batch. Where
+// another GPU becomes free before, the queue takes that. Before it asks, such work has waited for a
+// second, so that what comes and goes by the millisecond stops nobody.
+//
+// Tasks that ask for a MIG instance or for CPUs alone stop nobody.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +37,7 @@ struct PreemptionPlan {
   TaskNo task;
   std::vector<GpuId> gpus;             // by rank
   std::vector<std::uint32_t> victims;  // slots of leases, in the order of choice
+  QueueId holder;                      // the GPU is held for this queue; none: the task claims them
 };
 
 struct PreemptionAnswer {

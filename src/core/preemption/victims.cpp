@@ -106,6 +106,18 @@ Uses::Uses(const State& state) : state_(state) {
     for (const LeaseTask& task : lease.tasks)
       change(task.tenant, -task.use.value);
   }
+  // Who waits for a GPU on which work is being stopped for its queue will use it.
+  for (const QueueId id : state.holding) {
+    const Queue& queue = state.queue(id);
+    const bool is_stopping = std::any_of(queue.holds.begin(), queue.holds.end(), [&](GpuId gpu) {
+      const std::vector<std::uint32_t>& leases = state.gpu(gpu).leases;
+      return std::any_of(leases.begin(), leases.end(),
+                         [&](std::uint32_t slot) { return state.leases[slot].preempted; });
+    });
+    if (!is_stopping || queue.leader_slot == kNoSlot) continue;
+    const TaskRow& leader = state.tasks.row(queue.leader_slot);
+    change(leader.tenant, leader.share);
+  }
 }
 
 void Uses::change(TenantId tenant, std::int64_t amount) {

@@ -28,15 +28,38 @@ void claim_use(State& state, const TaskRow& row, std::int64_t sign) {
   refresh_queue(state, row.queue);
 }
 
+bool some_wait(const std::map<HeadShape, NeedIndex>& benches) {
+  return std::any_of(benches.begin(), benches.end(),
+                     [](const auto& bench) { return !bench.second.empty(); });
+}
+
 bool may_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
-  return state.policy.preemption && placed.ranks_differ() && !placed.ranked.empty();
+  if (!state.policy.preemption || !placed.ranks_differ()) return false;
+  return !placed.ranked.empty() || !state.turn.empty() || !state.overdue.empty() ||
+         some_wait(state.shapes) || some_wait(state.cold);
+}
+
+// From now on it is placed work: that is how one task waits for one GPU.
+void make_placed(State& state, TaskNo task) {
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  TaskRow& row = state.tasks.row(slot);
+  const std::uint32_t flow = row.flow;
+  leave_flow(state, slot);
+  refresh_flow(state, flow);
+  refresh_queue(state, row.queue);
+  keep_cells(state);
+  row.shape = state.shape_table.take(shape_of(state, row));
+  row.flow = kNoSlot;
+  count_gang(state, row.queue, 1);
+  enter_flow(state, slot);
 }
 
 }  // namespace
 
 void claim_gpus(State& state, TaskNo task, const std::vector<GpuId>& gpus) {
   ASSERT(!state.claims.contains(task));
+  if (state.tasks.row(state.tasks.slot_of(task)).shape == kNoSlot) make_placed(state, task);
   for (const GpuId gpu : gpus) {
     if (state.gpu(gpu).kept_for) release_keep(state, gpu);
     keep_gpu(state, gpu, task);
@@ -101,12 +124,18 @@ bool is_claimed(const State& state, const Gpu& gpu) {
   return gpu.kept_for && state.claims.contains(gpu.kept_for);
 }
 
-bool is_claim_free(const State& state, const std::vector<GpuId>& gpus) {
+bool is_claim_free(const State& state, TaskNo task, const std::vector<GpuId>& gpus) {
+  const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
+  const auto has_room = [&](const Gpu& gpu) {
+    if (row.share == kWholeGpu.value) return gpu.leases.empty() && gpu.weights_busy.value == 0;
+    const bool computes =
+        gpu.leases.empty() || gpu.shares + Milli{row.share} <= state.policy.gpu_load_threshold;
+    return computes && gpu.leased + gpu.weights_busy + Mib{row.vram} <= gpu.usable;
+  };
   return std::all_of(gpus.begin(), gpus.end(), [&](GpuId id) {
     const Gpu& gpu = state.gpu(id);
     const Node& node = state.node(gpu.spec.node);
-    return gpu.leases.empty() && gpu.weights_busy.value == 0 &&
-           node.cpu_used + node.cpu_claimed <= node.spec.cpu &&
+    return has_room(gpu) && node.cpu_used + node.cpu_claimed <= node.spec.cpu &&
            node.memory_used + node.memory_claimed <= node.spec.memory;
   });
 }

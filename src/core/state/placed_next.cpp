@@ -129,7 +129,7 @@ bool Pass::starts(const PlacedOrder::Item& item) {
 
 void Pass::start_claimed() {
   for (const auto& [task, gpus] : state_.claims) {
-    if (!claim_stands(state_, task) || !is_claim_free(state_, gpus)) continue;
+    if (!claim_stands(state_, task) || !is_claim_free(state_, task, gpus)) continue;
     const std::uint32_t slot = state_.tasks.slot_of(task);
     placed_.next = NextStart{slot, placed_key_of(state_, slot), {NodeId::none(), gpus, {}}};
     return;

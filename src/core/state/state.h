@@ -263,6 +263,10 @@ void refresh_queues_of(State& state, ModelId model);
 void note_passed_over(State& state, const OrderKey& key, QueueId served);
 // The queue was served or emptied: it is due no more.
 void clear_due(State& state, QueueId queue);
+// From now on it is, if it was not.
+void make_overdue(State& state, QueueId queue);
+// The first, by its exact key, of the ready queues that have not been passed over. None: none.
+QueueId first_in_turn(State& state);
 // Gives it another model, or none.
 void set_model(State& state, QueueId queue, ModelId model);
 // A gang has been admitted (1) or has ended (-1).
@@ -345,7 +349,7 @@ void drop_unfit_claims(State& state);
 // A claim stands while the task may start.
 bool claim_stands(const State& state, TaskNo task);
 // Whether all that the task has claimed is free.
-bool is_claim_free(const State& state, const std::vector<GpuId>& gpus);
+bool is_claim_free(const State& state, TaskNo task, const std::vector<GpuId>& gpus);
 inline constexpr Duration kPreemptionStep = seconds(1);
 // Counts, from the tables, what makes ranks differ.
 void count_ranks(State& state);

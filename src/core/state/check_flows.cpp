@@ -107,6 +107,24 @@ void check_lanes(const State& state, std::uint32_t flow_id, SeenSlots& seen, Fin
   }
 }
 
+// Where it stands among its tenant's flows, and its tenant among all.
+void check_rank(const State& state, std::uint32_t id, OrderKey exact, Findings& findings) {
+  const PlacedWork& placed = state.placed;
+  const Flow& flow = state.flows.flow(id);
+  if (state.shape_table.shape(flow.shape).profile != mig::kNoProfile) return;
+  const std::uint32_t at = placed.flow_positions.get(id);
+  const std::uint32_t tenant_at = placed.tenant_positions.get(flow.tenant.value);
+  findings.must(at != HeapPositions::kAbsent && tenant_at != HeapPositions::kAbsent, "flow ", id,
+                " competes and has no rank");
+  if (at == HeapPositions::kAbsent || tenant_at == HeapPositions::kAbsent) return;
+  findings.must(placed.ranked.entries()[tenant_at].key <= exact, "the stored key ",
+                placed.ranked.entries()[tenant_at].key, " of tenant ", flow.tenant,
+                " is above that of its flow ", id, ", ", exact);
+  if (state.rule->value_is_v) exact.value = 0;
+  const OrderKey& kept = placed.of_tenant[flow.tenant.value].entries()[at].key;
+  findings.must(kept <= exact, "flow ", id, " ranks in its tenant by ", kept, ", above ", exact);
+}
+
 void check_placed_flow(const State& state, std::uint32_t id, const DerivedFlow& derived,
                        Findings& findings) {
   const Flow& flow = state.flows.flow(id);
@@ -118,6 +136,7 @@ void check_placed_flow(const State& state, std::uint32_t id, const DerivedFlow& 
   const OrderKey exact = state.rule->placed_key(state, state.queue(flow.queue), derived.key);
   findings.must(heap.entries()[at].key <= exact, "the stored key ", heap.entries()[at].key,
                 " of flow ", id, " is above the exact one ", exact);
+  check_rank(state, id, exact, findings);
 }
 
 void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived,

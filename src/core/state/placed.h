@@ -12,9 +12,9 @@
 // for a task that delays no reservation. A pass is made anew for every start; nothing of it
 // outlives the state it was made from.
 //
-// Invariants: 1 a shape with flows that compete is open or blocked, by a lower bound of its key; 2
-// when no node is dirty, a blocked shape fits no cell outside `freed`. All of it is an index: it is
-// rebuilt from the tables, everything open, and the answers are the same.
+// Invariants: 1 a shape with flows that compete is open or blocked; 2 when no node is dirty, a
+// blocked shape fits no cell outside `freed`. All of it is an index: it is rebuilt from the tables,
+// everything open, and the answers are the same.
 #pragma once
 
 #include <compare>
@@ -35,7 +35,7 @@
 #include "core/state/free_times.h"
 #include "core/state/mig_work.h"
 #include "core/state/order_key.h"
-#include "core/state/waiting_shapes.h"
+#include "core/state/waiting_tree.h"
 #include "core/timeline/plan.h"
 #include "core/topology/free_index.h"
 
@@ -45,12 +45,10 @@ enum class PlacedBench : std::uint8_t { none, open, blocked };
 
 struct ShapeWork {
   IndexedHeap<OrderKey> flows;  // that compete; keys are lower bounds
-  OrderKey key;                 // by which it stands in the indexes
+  OrderKey key;                 // by which it stands among the open
   PlacedBench bench = PlacedBench::none;
   std::uint64_t tried_at = 0;  // blocked: the version of the cells it was tried with
-  // The last pass that came upon it behind the reservations; the last that searched a place for it,
-  // and which of the places found is its.
-  std::uint64_t entered = 0;
+  // The last pass that searched a place for it, and which of the places found is its.
   std::uint64_t tried = 0;
   std::uint32_t place = UINT32_MAX;  // none: it fits nowhere
 };
@@ -62,6 +60,14 @@ struct BlockedClass {
   std::uint16_t share = 0;
   KindMask kinds = 0;
   auto operator<=>(const BlockedClass&) const = default;
+};
+
+// Flows whose shapes are of one class: each tenant's by what they need, and the tenants by lower
+// bounds of their best flows' keys.
+struct NeedyTenants {
+  std::map<TenantId, WaitingTree> flows;
+  IndexedHeap<OrderKey> tenants;
+  HeapPositions positions;
 };
 
 // Where a shape can start now.
@@ -131,11 +137,16 @@ struct PlacedWork {
   bool in_use = false;            // cells are kept; from the first placed task on
   std::vector<ShapeWork> shapes;  // by number in the shape table
   HeapPositions positions;        // of shapes among the open
-  HeapPositions rank_positions;
-  IndexedHeap<OrderKey> ranked;  // every shape that is open or blocked
   IndexedHeap<OrderKey> open;
-  std::map<BlockedClass, WaitingShapes> blocked;
+  std::map<BlockedClass, WaitingTree> blocked;  // without keys
+  // By tenant (placed_tenants.cpp): a charge moves the tenant, not its flows.
+  std::vector<IndexedHeap<OrderKey>> of_tenant;  // its flows that compete, keys without its V
+  HeapPositions flow_positions;
+  IndexedHeap<OrderKey> ranked;  // tenants, by lower bounds of their best flows' keys
+  HeapPositions tenant_positions;
+  std::map<BlockedClass, NeedyTenants> needy;  // the flows of work that lies on one node
   std::uint64_t passes = 0;
+  std::vector<std::uint64_t> entered;  // by flow: the last pass that came upon it
 
   std::vector<Cell> cells;
   std::vector<std::uint32_t> cell_of;     // by GPU
@@ -156,6 +167,11 @@ struct PlacedWork {
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
   // counted on until its end is moved, so nothing fits later that does not fit now.
   bool stale = true;
+  // Tenants were charged. Where the last pass saw all there is and found nothing to start, that
+  // matters only if others are the first now: behind them nobody's order counts.
+  bool reordered = false;
+  bool all_seen = false;
+  std::vector<TaskNo> first;  // the tasks that could not start and were looked at for reservations
   // Of preemption: what makes ranks differ, and what has changed since no plan was found.
   std::uint32_t guarantees = 0;  // tenants that have one
   std::uint64_t low_tier_tasks = 0;

@@ -44,7 +44,7 @@ class WorkAhead {
       const auto item = order_.next();
       if (!item) break;
       if (item->slot == kNoSlot) {
-        order_.enter(item->shape);
+        order_.enter(*item);
         continue;
       }
       const TaskRow& row = state_.tasks.row(item->slot);

@@ -1,8 +1,9 @@
-// Between the files of placed work only: placed_ops, placed_order, placed_cells, placed_plan,
-// placed_next, placed_estimate, find_place, mig_ops.
+// Between the files of placed work only: placed_ops, placed_tenants, placed_order, placed_cells,
+// placed_plan, placed_next, placed_estimate, find_place, mig_ops.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/state/state.h"
@@ -15,6 +16,19 @@ void update_cells(State& state);
 void open_blocked(State& state);
 // Brings key and bench of a shape up to date with its flows.
 void refresh_shape(State& state, std::uint32_t shape);
+// Shapes that stand in one index, and what they need there.
+BlockedClass blocked_class(const Shape& shape);
+Need need_of(const Shape& shape);
+
+// The place of a flow among all placed work, by its own key.
+OrderKey placed_key_of(const State& state, const Flow& flow);
+// The key of one of the tenant's flows, as it is kept, with the tenant's V.
+OrderKey with_v(const State& state, TenantId tenant, OrderKey key);
+// Where the flow stands among its tenant's; without a key: nowhere. Its tenant moves with it.
+void rank_flow(State& state, std::uint32_t flow, const std::optional<OrderKey>& key);
+// Brings up to date where the tenant stands among all, or among those of a class.
+void rank_tenant(State& state, TenantId tenant);
+void rank_tenant(State& state, NeedyTenants& needy, TenantId tenant);
 // What a shape is called by in the order: the key of its best flow. REQUIRES one that competes.
 OrderKey exact_key(State& state, std::uint32_t shape);
 // It was tried and fits nowhere; or fits.
@@ -52,6 +66,8 @@ bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Pla
 
 // Whether any shape may fit that is not known to fit nowhere.
 bool something_may_fit(State& state);
+// Whether the tasks that were first in the last pass still are, in the same order.
+bool keeps_first(State& state);
 // Finds what starts next (state.placed.next), and makes reservations. REQUIRES settled cells.
 void find_next(State& state);
 

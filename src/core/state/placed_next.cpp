@@ -9,6 +9,7 @@
 // During a pass nothing moves between the indexes that are walked; what was learned of the shapes
 // is written down at its end.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/state/placed_internal.h"
@@ -76,14 +77,13 @@ class Pass {
   void add_freed(PlacedOrder& order);
   const Place* place_of(std::uint32_t shape);
   bool starts(const PlacedOrder::Item& item);
-  void note_stale(const PlacedOrder& order);
+  bool comes_first_time(std::uint32_t flow);
 
   State& state_;
   PlacedWork& placed_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> fitting_;  // shapes that were tried
   std::vector<std::uint32_t> unfit_;
-  std::vector<std::uint32_t> stale_;
 };
 
 // Work without GPUs takes nothing that others could be promised.
@@ -140,19 +140,20 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
   constexpr OrderKey kNobody{INT64_MIN, 0, 0, 0};
   const std::size_t depth = state_.policy.reservations;
   if (depth == 0) placed_.plan.last = kNobody;
+  placed_.first.clear();
   PlacedOrder order(state_);
   order.add_all();
   std::size_t looked_at = 0;
   while (looked_at < depth && visits > 0) {
     const auto item = order.next();
     if (!item) {
-      note_stale(order);
+      order.put_right();
       placed_.plan.last.reset();
       return true;
     }
     const Shape& shape = state_.shape_table.shape(item->shape);
     if (item->slot == kNoSlot) {
-      if (is_reserved_for(shape) || place_of(item->shape) != nullptr) order.enter(item->shape);
+      if (is_reserved_for(shape) || place_of(item->shape) != nullptr) order.enter(*item);
       continue;
     }
     const TaskRow& row = state_.tasks.row(item->slot);
@@ -160,11 +161,12 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
     --visits;
     if (starts(*item)) break;
     placed_.plan.last = item->key;
+    placed_.first.push_back(row.no);
     if (!is_reserved_for(shape)) continue;
     reserve_start(state_, row, shape);
     ++looked_at;
   }
-  note_stale(order);
+  order.put_right();
   return false;
 }
 
@@ -180,10 +182,8 @@ bool Pass::look_behind(std::int64_t& visits) {
       break;
     }
     if (item->slot == kNoSlot) {
-      ShapeWork& work = placed_.shapes[item->shape];
-      if (work.entered == placed_.passes) continue;
-      work.entered = placed_.passes;
-      if (place_of(item->shape) != nullptr) order.enter(item->shape);
+      if (item->flow != kNoSlot && !comes_first_time(item->flow)) continue;
+      if (place_of(item->shape) != nullptr) order.enter(*item);
       continue;
     }
     if (placed_.plan.last && item->key <= *placed_.plan.last) continue;
@@ -191,7 +191,7 @@ bool Pass::look_behind(std::int64_t& visits) {
     --visits;
     if (starts(*item)) break;
   }
-  note_stale(order);
+  order.put_right();
   return all_seen;
 }
 
@@ -200,26 +200,25 @@ void Pass::add_freed(PlacedOrder& order) {
     for (const auto& [klass, shapes] : placed_.blocked) {
       if (klass.is_gang) break;
       const auto room = room_for(placed_.cells[cell].view, klass);
-      if (room) order.add_blocked(shapes, *room);
+      if (room) order.add_blocked(placed_.needy.at(klass), *room);
     }
   }
 }
 
-void Pass::note_stale(const PlacedOrder& order) {
-  stale_.insert(stale_.end(), order.stale().begin(), order.stale().end());
+// Several cells may have room for it.
+bool Pass::comes_first_time(std::uint32_t flow) {
+  if (placed_.entered.size() <= flow) placed_.entered.resize(flow + 1);
+  return std::exchange(placed_.entered[flow], placed_.passes) != placed_.passes;
 }
 
 void Pass::finish(bool all_seen) {
   if (placed_.next) placed_.stale = true;
-  if (all_seen) {
-    placed_.freed.clear();
-  }
+  placed_.all_seen = all_seen;
+  if (all_seen) placed_.freed.clear();
   for (const std::uint32_t number : fitting_)
     open(state_, number);
   for (const std::uint32_t number : unfit_)
     block(state_, number);
-  for (const std::uint32_t number : stale_)
-    refresh_shape(state_, number);
 }
 
 // Whether a blocked shape may fit the cell alone.
@@ -244,6 +243,31 @@ bool something_may_fit(State& state) {
 
 void find_next(State& state) { Pass(state).run(); }
 
+bool keeps_first(State& state) {
+  PlacedWork& placed = state.placed;
+  PlacedOrder order(state);
+  order.add_all();
+  auto expected = placed.first.begin();
+  const auto goes_on = [&] {
+    const auto item = order.next();
+    if (!item) return false;
+    if (item->slot == kNoSlot) {
+      order.enter(*item);
+      return true;
+    }
+    const TaskNo task = state.tasks.row(item->slot).no;
+    if (state.claims.contains(task)) return true;
+    if (task != *expected) return false;
+    if (placed.plan.last) placed.plan.last = item->key;
+    ++expected;
+    return true;
+  };
+  while (expected != placed.first.end() && goes_on())
+    ;
+  order.put_right();
+  return expected == placed.first.end();
+}
+
 std::vector<TaskNo> first_waiting(State& state, std::size_t count) {
   PlacedOrder order(state);
   order.add_all();
@@ -254,7 +278,7 @@ std::vector<TaskNo> first_waiting(State& state, std::size_t count) {
     const auto item = order.next();
     if (!item) break;
     if (item->slot == kNoSlot) {
-      order.enter(item->shape);
+      order.enter(*item);
       continue;
     }
     --visits;

@@ -1,5 +1,6 @@
 // Primitives over placed work: who leads a shape, which cells changed, what is open. See placed.h.
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "core/state/placed_internal.h"
@@ -7,20 +8,7 @@
 namespace berth::core {
 namespace {
 
-OrderKey key_of(const State& state, const Flow& flow) {
-  const OrderKey key = state.rule->flow_key(state, flow, flow.head);
-  return state.rule->placed_key(state, state.queue(flow.queue), key);
-}
-
 // --- benches ---
-
-BlockedClass blocked_class(const Shape& shape) {
-  return {!lies_on_one_node(shape), shape.gpus, shape.share, shape.kinds};
-}
-
-Need need_of(const Shape& shape) {
-  return {shape.cpu.value, shape.memory.value, shape.gpus > 0 ? shape.vram : 0};
-}
 
 bool asks_for_instance(const State& state, std::uint32_t number) {
   return state.shape_table.shape(number).profile != mig::kNoProfile;
@@ -48,7 +36,7 @@ void take_bench(State& state, std::uint32_t number, PlacedBench bench) {
   if (bench == PlacedBench::open) placed.open.put(placed.positions, number, work.key);
   if (bench == PlacedBench::blocked) {
     const Shape& shape = state.shape_table.shape(number);
-    placed.blocked[blocked_class(shape)].insert(number, need_of(shape), work.key);
+    placed.blocked[blocked_class(shape)].insert(number, need_of(shape), OrderKey{});
   }
 }
 
@@ -64,13 +52,21 @@ bool batches_may_start(const State& state) {
                      [](const auto& entry) { return !entry.second.empty(); });
 }
 
+bool is_stale(State& state) {
+  PlacedWork& placed = state.placed;
+  if (std::exchange(placed.reordered, false) && !placed.stale) {
+    placed.stale = !placed.all_seen || !keeps_first(state);
+  }
+  return placed.stale;
+}
+
 // What starts next on cells.
 void settle_cells(State& state) {
   PlacedWork& placed = state.placed;
   // Who has a claim may have reached a limit by it, and compete no more.
   if (placed.ranked.empty() && state.claims.empty()) return forget_reservations(state);
   update_cells(state);
-  if (!placed.stale) return;
+  if (!is_stale(state)) return;
   // While nothing fits, nobody but a batch that might be in the way asks what is reserved.
   const bool may_start = !state.claims.empty() || something_may_fit(state);
   if (!may_start && !batches_may_start(state)) return;
@@ -79,6 +75,19 @@ void settle_cells(State& state) {
 }
 
 }  // namespace
+
+BlockedClass blocked_class(const Shape& shape) {
+  return {!lies_on_one_node(shape), shape.gpus, shape.share, shape.kinds};
+}
+
+Need need_of(const Shape& shape) {
+  return {shape.cpu.value, shape.memory.value, shape.gpus > 0 ? shape.vram : 0};
+}
+
+OrderKey placed_key_of(const State& state, const Flow& flow) {
+  const OrderKey key = state.rule->flow_key(state, flow, flow.head);
+  return state.rule->placed_key(state, state.queue(flow.queue), key);
+}
 
 Shape shape_of(const State& state, const TaskRow& row) {
   if (row.shape != kNoSlot) return state.shape_table.shape(row.shape);
@@ -89,7 +98,7 @@ OrderKey exact_key(State& state, std::uint32_t number) {
   IndexedHeap<OrderKey>& flows = state.placed.shapes[number].flows;
   for (;;) {
     const auto top = flows.top();
-    const OrderKey exact = key_of(state, state.flows.flow(top.handle));
+    const OrderKey exact = placed_key_of(state, state.flows.flow(top.handle));
     if (exact == top.key) return exact;
     flows.put(state.flow_positions, top.handle, exact);
   }
@@ -98,10 +107,7 @@ OrderKey exact_key(State& state, std::uint32_t number) {
 void refresh_shape(State& state, std::uint32_t number) {
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
-  if (work.flows.empty()) {
-    leave_bench(state, number);
-    return placed.ranked.erase(placed.rank_positions, number);
-  }
+  if (work.flows.empty()) return leave_bench(state, number);
   if (work.bench != PlacedBench::none && work.key == work.flows.top().key) return;
   if (asks_for_instance(state, number)) {
     const bool was_blocked = work.bench == PlacedBench::blocked;
@@ -110,14 +116,9 @@ void refresh_shape(State& state, std::uint32_t number) {
     return take_mig_bench(state, number, was_blocked ? PlacedBench::blocked : PlacedBench::open);
   }
   work.key = work.flows.top().key;
-  placed.ranked.put(placed.rank_positions, number, work.key);
-  if (work.bench == PlacedBench::blocked) {
-    const Shape& shape = state.shape_table.shape(number);
-    placed.blocked.at(blocked_class(shape)).set_key(number, need_of(shape), work.key);
-  } else {
-    work.bench = PlacedBench::open;
-    placed.open.put(placed.positions, number, work.key);
-  }
+  if (work.bench == PlacedBench::blocked) return;
+  work.bench = PlacedBench::open;
+  placed.open.put(placed.positions, number, work.key);
 }
 
 void seat_placed(State& state, std::uint32_t id, bool competes) {
@@ -128,13 +129,15 @@ void seat_placed(State& state, std::uint32_t id, bool competes) {
   const std::uint32_t at = state.flow_positions.get(id);
   const bool was_in = at < flows.size() && flows.entries()[at].handle == id;
   if (was_in) note_order(state, flow.shape, flows.entries()[at].key);
+  std::optional<OrderKey> key;
   if (competes) {
-    const OrderKey key = key_of(state, flow);
-    note_order(state, flow.shape, key);
-    flows.put(state.flow_positions, id, key);
+    key = placed_key_of(state, flow);
+    note_order(state, flow.shape, *key);
+    flows.put(state.flow_positions, id, *key);
   } else {
     flows.erase(state.flow_positions, id);
   }
+  if (!asks_for_instance(state, flow.shape)) rank_flow(state, id, key);
   refresh_shape(state, flow.shape);
 }
 
@@ -147,7 +150,7 @@ void note_order(State& state, std::uint32_t shape, const OrderKey& key) {
 }
 
 void note_order(State& state) {
-  if (!state.placed.ranked.empty()) state.placed.stale = true;
+  if (!state.placed.ranked.empty()) state.placed.reordered = true;
 }
 
 void open_blocked(State& state) {
@@ -185,9 +188,10 @@ void settle_placed(State& state) {
 
 void settle_reservations(State& state) {
   PlacedWork& placed = state.placed;
-  if (placed.next || !placed.stale) return;
+  if (placed.next) return;
   if (placed.ranked.empty() && state.claims.empty()) return;
   update_cells(state);
+  if (!is_stale(state)) return;
   placed.stale = false;
   find_next(state);
   settle_mig(state);

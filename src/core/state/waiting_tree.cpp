@@ -1,5 +1,5 @@
-// See waiting_shapes.h.
-#include "core/state/waiting_shapes.h"
+// See waiting_tree.h.
+#include "core/state/waiting_tree.h"
 
 #include <algorithm>
 #include <tuple>
@@ -10,13 +10,13 @@
 namespace berth::core {
 namespace {
 
-std::uint64_t priority_of(std::uint32_t shape) {
-  return scramble(shape + 0x9e3779b97f4a7c15ULL);  // not 0 for the first
+std::uint64_t priority_of(std::uint32_t member) {
+  return scramble(member + 0x9e3779b97f4a7c15ULL);  // not 0 for the first
 }
 
 }  // namespace
 
-void WaitingShapes::insert(std::uint32_t shape, const Need& need, const OrderKey& key) {
+void WaitingTree::insert(std::uint32_t member, const Need& need, const OrderKey& key) {
   Index at = spare_;
   if (at == kNil) {
     at = static_cast<Index>(nodes_.size());
@@ -24,27 +24,27 @@ void WaitingShapes::insert(std::uint32_t shape, const Need& need, const OrderKey
   } else {
     spare_ = nodes_[at].left;
   }
-  nodes_[at] = {.shape = shape, .need = need, .key = key, .least_key = key, .least = need};
+  nodes_[at] = {.member = member, .need = need, .key = key, .least_key = key, .least = need};
   root_ = inserted(root_, at);
 }
 
-void WaitingShapes::erase(std::uint32_t shape, const Need& need) {
-  root_ = erased(root_, shape, need);
+void WaitingTree::erase(std::uint32_t member, const Need& need) {
+  root_ = erased(root_, member, need);
 }
 
-void WaitingShapes::set_key(std::uint32_t shape, const Need& need, const OrderKey& key) {
-  change_key(root_, shape, need, key);
+void WaitingTree::set_key(std::uint32_t member, const Need& need, const OrderKey& key) {
+  change_key(root_, member, need, key);
 }
 
-void WaitingShapes::change_key(Index at, std::uint32_t shape, const Need& need,
-                               const OrderKey& key) {
+void WaitingTree::change_key(Index at, std::uint32_t member, const Need& need,
+                             const OrderKey& key) {
   ASSERT(at != kNil);
   Node& node = nodes_[at];
-  if (node.shape == shape) {
+  if (node.member == member) {
     node.key = key;
   } else {
-    const bool is_left = std::tie(need, shape) < std::tie(node.need, node.shape);
-    change_key(is_left ? node.left : node.right, shape, need, key);
+    const bool is_left = std::tie(need, member) < std::tie(node.need, node.member);
+    change_key(is_left ? node.left : node.right, member, need, key);
   }
   node.least_key = node.key;
   for (const Index child : {node.left, node.right}) {
@@ -52,13 +52,13 @@ void WaitingShapes::change_key(Index at, std::uint32_t shape, const Need& need,
   }
 }
 
-bool WaitingShapes::comes_before(Index a, Index b) const {
-  return std::tie(nodes_[a].need, nodes_[a].shape) < std::tie(nodes_[b].need, nodes_[b].shape);
+bool WaitingTree::comes_before(Index a, Index b) const {
+  return std::tie(nodes_[a].need, nodes_[a].member) < std::tie(nodes_[b].need, nodes_[b].member);
 }
 
-WaitingShapes::Index WaitingShapes::inserted(Index at, Index fresh) {
+WaitingTree::Index WaitingTree::inserted(Index at, Index fresh) {
   if (at == kNil) return fresh;
-  if (priority_of(nodes_[fresh].shape) > priority_of(nodes_[at].shape)) {
+  if (priority_of(nodes_[fresh].member) > priority_of(nodes_[at].member)) {
     split(at, fresh, nodes_[fresh].left, nodes_[fresh].right);
     refresh(fresh);
     return fresh;
@@ -74,7 +74,7 @@ WaitingShapes::Index WaitingShapes::inserted(Index at, Index fresh) {
 }
 
 // Parts a subtree into what comes before `by` and what comes after.
-void WaitingShapes::split(Index at, Index by, Index& before, Index& after) {
+void WaitingTree::split(Index at, Index by, Index& before, Index& after) {
   if (at == kNil) {
     before = after = kNil;
     return;
@@ -89,29 +89,29 @@ void WaitingShapes::split(Index at, Index by, Index& before, Index& after) {
   refresh(at);
 }
 
-WaitingShapes::Index WaitingShapes::erased(Index at, std::uint32_t shape, const Need& need) {
+WaitingTree::Index WaitingTree::erased(Index at, std::uint32_t member, const Need& need) {
   ASSERT(at != kNil);
   Node& node = nodes_[at];
-  if (node.shape == shape) {
+  if (node.member == member) {
     const Index rest = merged(node.left, node.right);
     node.left = spare_;
     spare_ = at;
     return rest;
   }
-  if (std::tie(need, shape) < std::tie(node.need, node.shape)) {
-    node.left = erased(node.left, shape, need);
+  if (std::tie(need, member) < std::tie(node.need, node.member)) {
+    node.left = erased(node.left, member, need);
   } else {
-    node.right = erased(node.right, shape, need);
+    node.right = erased(node.right, member, need);
   }
   refresh(at);
   return at;
 }
 
 // Joins two subtrees; everything in `a` comes before everything in `b`.
-WaitingShapes::Index WaitingShapes::merged(Index a, Index b) {
+WaitingTree::Index WaitingTree::merged(Index a, Index b) {
   if (a == kNil) return b;
   if (b == kNil) return a;
-  if (priority_of(nodes_[a].shape) > priority_of(nodes_[b].shape)) {
+  if (priority_of(nodes_[a].member) > priority_of(nodes_[b].member)) {
     nodes_[a].right = merged(nodes_[a].right, b);
     refresh(a);
     return a;
@@ -121,7 +121,7 @@ WaitingShapes::Index WaitingShapes::merged(Index a, Index b) {
   return b;
 }
 
-void WaitingShapes::refresh(Index at) {
+void WaitingTree::refresh(Index at) {
   Node& node = nodes_[at];
   node.least_key = node.key;
   node.least = node.need;

@@ -1,10 +1,10 @@
-// WaitingShapes: blocked shapes by what they need, for the question "who goes first of those that
+// WaitingTree: shapes or flows by what they need, for the question "who goes first of those that
 // fit here now?".
 //
-// A treap ordered by need, whose priorities are a hash of the shape's number; every subtree knows
+// A treap ordered by need, whose priorities are a hash of the member's number; every subtree knows
 // its least key and the least it needs of each amount. A search goes from the least key on and
 // leaves out subtrees that need too much, so it costs a few steps where much fits, and few where
-// nothing does. Keys are lower bounds. Knows no tasks and no cells. What it holds decides how it
+// nothing does. Knows no tasks and no cells. What it holds decides how it
 // looks, never the order of the changes.
 #pragma once
 
@@ -23,13 +23,13 @@ struct Need {
   auto operator<=>(const Need&) const = default;
 };
 
-class WaitingShapes {
+class WaitingTree {
  public:
   using Index = std::uint32_t;
   static constexpr Index kNil = UINT32_MAX;
 
   struct Node {
-    std::uint32_t shape = 0;
+    std::uint32_t member = 0;
     Need need;
     OrderKey key;
     Index left = kNil;
@@ -39,9 +39,9 @@ class WaitingShapes {
   };
 
   // REQUIRES it is not there, or is.
-  void insert(std::uint32_t shape, const Need& need, const OrderKey& key);
-  void erase(std::uint32_t shape, const Need& need);
-  void set_key(std::uint32_t shape, const Need& need, const OrderKey& key);
+  void insert(std::uint32_t member, const Need& need, const OrderKey& key);
+  void erase(std::uint32_t member, const Need& need);
+  void set_key(std::uint32_t member, const Need& need, const OrderKey& key);
 
   bool empty() const { return root_ == kNil; }
   // For searches.
@@ -54,8 +54,8 @@ class WaitingShapes {
 
  private:
   Index inserted(Index at, Index fresh);
-  Index erased(Index at, std::uint32_t shape, const Need& need);
-  void change_key(Index at, std::uint32_t shape, const Need& need, const OrderKey& key);
+  Index erased(Index at, std::uint32_t member, const Need& need);
+  void change_key(Index at, std::uint32_t member, const Need& need, const OrderKey& key);
   Index merged(Index a, Index b);
   void split(Index at, Index by, Index& before, Index& after);
   bool comes_before(Index a, Index b) const;
@@ -64,7 +64,7 @@ class WaitingShapes {
   void visit_below(Index at, Visit& visit) const {
     if (at == kNil) return;
     visit_below(nodes_[at].left, visit);
-    visit(nodes_[at].shape);
+    visit(nodes_[at].member);
     visit_below(nodes_[at].right, visit);
   }
 

@@ -1,5 +1,5 @@
-// WaitingShapes against a plain list: the same members, and subtrees that know their least.
-#include "core/state/waiting_shapes.h"
+// WaitingTree against a plain list: the same members, and subtrees that know their least.
+#include "core/state/waiting_tree.h"
 
 #include <algorithm>
 #include <map>
@@ -16,22 +16,22 @@ struct Member {
 };
 
 // The first in order of those that fit, found as a search does: from the least key on.
-std::uint32_t first_fitting(const WaitingShapes& shapes, const Need& available) {
-  std::vector<WaitingShapes::Index> frontier;
+std::uint32_t first_fitting(const WaitingTree& shapes, const Need& available) {
+  std::vector<WaitingTree::Index> frontier;
   if (!shapes.empty()) frontier.push_back(shapes.root());
   std::uint32_t best = UINT32_MAX;
   OrderKey best_key;
   while (!frontier.empty()) {
-    const WaitingShapes::Node& node = shapes.node(frontier.back());
+    const WaitingTree::Node& node = shapes.node(frontier.back());
     frontier.pop_back();
     const bool is_behind = best != UINT32_MAX && best_key < node.least_key;
     if (is_behind || !may_fit(node.least, available)) continue;
     if (may_fit(node.need, available) && (best == UINT32_MAX || node.key < best_key)) {
-      best = node.shape;
+      best = node.member;
       best_key = node.key;
     }
-    for (const WaitingShapes::Index child : {node.left, node.right}) {
-      if (child != WaitingShapes::kNil) frontier.push_back(child);
+    for (const WaitingTree::Index child : {node.left, node.right}) {
+      if (child != WaitingTree::kNil) frontier.push_back(child);
     }
   }
   return best;
@@ -46,12 +46,12 @@ std::uint32_t first_in_list(const std::map<std::uint32_t, Member>& list, const N
   return best;
 }
 
-TEST(WaitingShapes, FindsWhatAListFinds) {
+TEST(WaitingTree, FindsWhatAListFinds) {
   std::mt19937_64 rng(7);
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(n));
   };
-  WaitingShapes shapes;
+  WaitingTree shapes;
   std::map<std::uint32_t, Member> list;
   std::uint64_t ties = 0;
   for (int step = 0; step < 20'000; ++step) {

@@ -118,6 +118,7 @@ void finish_task(State& state, const TaskFinished& finished) {
   if (was_pending) {
     refresh_flow(state, flow);
     refresh_queue(state, queue);
+    forget_if_idle(state, flow);
   }
   if (is_gang) count_gang(state, queue, -1);
 }
@@ -130,6 +131,7 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     leave_flow(state, slot);
     refresh_flow(state, row.flow);
     refresh_queue(state, row.queue);
+    forget_if_idle(state, row.flow);
   } else if (row.state != TaskState::waiting) {
     leave_lease(state, row);
     if (deferred.reason.code == ReasonCode::preempted) state.leases[row.lease].preempted = true;

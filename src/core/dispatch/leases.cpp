@@ -215,6 +215,8 @@ void start_batch(State& state, const BatchStarted& batch) {
     if (served_before) refresh_served(state, served_before);
     refresh_served(state, batch.queue);
   }
+  for (const std::uint32_t flow : flows)
+    forget_if_idle(state, flow);
   release_keeps(state, batch.tasks.front().task);
   take_slices(state, slot, batch);
   settle_tenants(state, lease, 1, [](const LeaseTask& task) { return task.charged_us; });

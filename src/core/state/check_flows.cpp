@@ -208,6 +208,7 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
   std::vector<std::array<std::uint32_t, kTiers>> tenants(state.tenants.size());
   std::vector<OrderedSet> uses(state.tenants.size());
   for (std::uint32_t id = 0; id < flows.size(); ++id) {
+    if (!state.flows.exists(id)) continue;
     const Flow& flow = state.flows.flow(id);
     const Tenant& tenant = state.tenant(flow.tenant);
     const Head& head = flows[id].head;
@@ -294,6 +295,7 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
     if (!is_new && comes_before(state, row, state.tasks.row(it->second))) it->second = slot;
   }
   for (std::uint32_t id = 0; id < flows.size(); ++id) {
+    if (!state.flows.exists(id)) continue;
     DerivedFlow& derived = flows[id];
     const Flow& flow = state.flows.flow(id);
     for (const auto& [lane, slot] : fronts[id]) {
@@ -319,6 +321,7 @@ std::vector<DerivedFlow> derive_flows(const State& state, const std::vector<std:
 void check_flows(const State& state, const Derived& derived, Findings& findings) {
   SeenSlots seen(state.tasks.slots());
   for (std::uint32_t id = 0; id < state.flows.size(); ++id) {
+    if (!state.flows.exists(id)) continue;
     check_lanes(state, id, seen, findings);
     check_flow(state, id, derived.flows[id], findings);
   }

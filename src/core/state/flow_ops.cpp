@@ -170,6 +170,29 @@ Time update_head(State& state, std::uint32_t id) {
   return oldest;
 }
 
+// A new flow among those of its tenant and queue.
+void list_flow(State& state, std::uint32_t id) {
+  Flow& flow = state.flows.flow(id);
+  std::vector<std::uint32_t>& of_tenant = state.tenant(flow.tenant).flows;
+  std::vector<std::uint32_t>& of_queue = state.queue(flow.queue).members;
+  flow.in_tenant = static_cast<std::uint32_t>(of_tenant.size());
+  flow.in_queue = static_cast<std::uint32_t>(of_queue.size());
+  of_tenant.push_back(id);
+  of_queue.push_back(id);
+  if (flow.shape == kNoSlot) return;
+  state.shape_table.take(state.shape_table.shape(flow.shape));
+  ++state.queue(flow.queue).placed_flows;
+}
+
+// The last of the list takes its place.
+void unlist(State& state, std::vector<std::uint32_t>& list, std::uint32_t Flow::*place,
+            std::uint32_t id) {
+  const std::uint32_t at = state.flows.flow(id).*place;
+  list[at] = list.back();
+  state.flows.flow(list[at]).*place = at;
+  list.pop_back();
+}
+
 }  // namespace
 
 std::uint64_t tier_timer_id(const Flow& flow) {
@@ -212,16 +235,10 @@ std::int64_t work_us(const TaskRow& row) {
 bool put_in_flow(State& state, std::uint32_t slot) {
   TaskRow& row = state.tasks.row(slot);
   ASSERT(row.state == TaskState::pending);
-  if (row.flow == kNoSlot) {
+  // A flow of placed work may have been forgotten while the task ran.
+  if (row.flow == kNoSlot || row.shape != kNoSlot) {
     row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue, row.shape);
-    if (state.flows.flow(row.flow).lanes.empty()) {
-      if (row.shape != kNoSlot) {
-        state.shape_table.take(shape_of(state, row));
-        ++state.queue(row.queue).placed_flows;
-      }
-      state.tenant(row.tenant).flows.push_back(row.flow);
-      state.queue(row.queue).members.push_back(row.flow);
-    }
+    if (state.flows.flow(row.flow).lanes.empty()) list_flow(state, row.flow);
   }
   Flow& flow = state.flows.flow(row.flow);
   const std::uint8_t klass = state.rule->lanes_by_cost ? cost_class(row) : std::uint8_t{0};
@@ -298,6 +315,16 @@ void refresh_flow(State& state, std::uint32_t id) {
   const bool wakes = state.tenant(flow.tenant).competing[flow.tier] == 0 && may_start(state, flow);
   if (wakes) wake(state, flow);
   seat(state, id, oldest);
+}
+
+void forget_if_idle(State& state, std::uint32_t id) {
+  const Flow& flow = state.flows.flow(id);
+  if (flow.shape == kNoSlot || flow.live > 0) return;
+  unlist(state, state.tenant(flow.tenant).flows, &Flow::in_tenant, id);
+  unlist(state, state.queue(flow.queue).members, &Flow::in_queue, id);
+  --state.queue(flow.queue).placed_flows;
+  state.shape_table.drop(flow.shape);
+  state.flows.forget(id);
 }
 
 void refresh_flows(State& state, const std::vector<std::uint32_t>& flows) {

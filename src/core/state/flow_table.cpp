@@ -31,13 +31,28 @@ std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, Queu
   fresh.tenant = tenant;
   fresh.queue = queue;
   fresh.tier = tier;
-  const auto id = static_cast<std::uint32_t>(flows_.push_back(std::move(fresh)));
+  std::uint32_t id = kNoSlot;
+  if (spare_.empty()) {
+    id = static_cast<std::uint32_t>(flows_.push_back(std::move(fresh)));
+  } else {
+    id = spare_.back();
+    spare_.pop_back();
+    flows_[id] = std::move(fresh);
+  }
   if (shape == kNoSlot) {
     index_.insert(key, id);
   } else {
     placed_.emplace(std::pair{key, shape}, id);
   }
   return id;
+}
+
+void FlowTable::forget(std::uint32_t id) {
+  Flow& flow = flows_[id];
+  ASSERT(flow.shape != kNoSlot && flow.live == 0 && !flow.competes);
+  placed_.erase({index_key(flow.tier, flow.tenant, flow.queue), flow.shape});
+  flow = Flow{};
+  spare_.push_back(id);
 }
 
 Lane& FlowTable::lane_for(Flow& flow, std::int16_t priority, std::uint8_t cost_class) {

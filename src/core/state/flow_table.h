@@ -76,16 +76,23 @@ struct Flow {
   Head head;                                 // brought up to date by refresh_flow
   std::vector<Lane> lanes;                   // by priority descending, then cost class
   std::set<std::pair<Time, TaskNo>> by_age;  // its tasks, where lanes are not in that order
+  // Where it stands in the lists of its tenant and of its queue.
+  std::uint32_t in_tenant = 0;
+  std::uint32_t in_queue = 0;
 };
 
 class FlowTable {
  public:
-  // The flow's number; made on first use, never removed.
+  // The flow's number; made on first use. Numbers of forgotten flows are used again.
   std::uint32_t find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue,
                                std::uint32_t shape = kNoSlot);
   // kNoSlot: does not exist.
   std::uint32_t find(std::uint8_t tier, TenantId tenant, QueueId queue,
                      std::uint32_t shape = kNoSlot) const;
+
+  // REQUIRES a flow of placed work without tasks.
+  void forget(std::uint32_t id);
+  bool exists(std::uint32_t id) const { return static_cast<bool>(flows_[id].tenant); }
 
   Flow& flow(std::uint32_t id) { return flows_[id]; }
   const Flow& flow(std::uint32_t id) const { return flows_[id]; }
@@ -99,7 +106,8 @@ class FlowTable {
 
  private:
   PagedVector<Flow, 256> flows_;
-  FlatMap64 index_;  // queue << 34 | tenant << 2 | tier
+  std::vector<std::uint32_t> spare_;  // forgotten
+  FlatMap64 index_;                   // queue << 34 | tenant << 2 | tier
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> placed_;  // the same, shape
   ChunkPool pool_;
 };

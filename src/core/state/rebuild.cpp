@@ -14,7 +14,7 @@ namespace {
 void forget_flows(State& state) {
   for (std::uint32_t flow = 0; flow < state.flows.size(); ++flow) {
     const Flow& placed = state.flows.flow(flow);
-    if (placed.shape != kNoSlot && !placed.lanes.empty()) state.shape_table.drop(placed.shape);
+    if (placed.shape != kNoSlot) state.shape_table.drop(placed.shape);
   }
   state.placed = PlacedWork{};
   for (Node& node : state.nodes)

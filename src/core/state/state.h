@@ -180,7 +180,10 @@ void leave_flow(State& state, std::uint32_t slot);
 // Brings the flow's head and its part in the competition up to date. A tenant that competes for
 // nothing in this tier wakes by it: its V is lifted to where service stands there.
 void refresh_flow(State& state, std::uint32_t flow);
-// The same for a flow that is only being indexed again: nobody wakes.
+// A flow of placed work is forgotten with its last pending task: there are as many as there are
+// shapes, and those may go on being new ones. REQUIRES that it is up to date.
+void forget_if_idle(State& state, std::uint32_t flow);
+// As refresh_flow, for one that is only being indexed again: nobody wakes.
 void restore_flow(State& state, std::uint32_t flow);
 // A hint that the next batch of this queue will be built soon: fetches its flows' first tasks.
 void prefetch_heads(const State& state, QueueId queue);

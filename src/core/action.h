@@ -121,8 +121,8 @@ struct EvictModel {
   LoadId load;  // that brought it there; none: it was there when the agent came
   bool operator==(const EvictModel&) const = default;
 };
-// Kept free for a queue, overdue by now, until its head starts; or kept from batches for a placed
-// task that has a reservation and whose turn is near.
+// Kept free for an overdue queue until its head starts; or kept from batches for a placed task that
+// has a reservation and whose turn is near.
 struct HoldGpu {
   GpuId gpu;
   QueueId queue;

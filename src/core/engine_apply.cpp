@@ -220,14 +220,22 @@ void apply_quiet_timer(State& state, const DueTimer& timer) {
   state.placed.next.reset();
   const bool reorders = timer.kind == TimerKind::tier || timer.kind == TimerKind::usage;
   if (reorders) state.placed.preemption_stale = true;
+  if (timer.kind == TimerKind::fill) state.placed.arrivals_stale = true;
   state.timers.clear(timer.kind, timer.handle);
   switch (timer.kind) {
     case TimerKind::fill:
       refresh_queue(state, QueueId{timer.handle});
       break;
-    case TimerKind::patience:
-      make_overdue(state, QueueId{timer.handle});
+    case TimerKind::patience: {
+      const QueueId id{timer.handle};
+      Queue& queue = state.queue(id);
+      queue.overdue = true;
+      queue.declined_at = 0;
+      state.declined.erase(id);
+      state.overdue.insert({queue.due, id});
+      refresh_queue(state, id);
       break;
+    }
     case TimerKind::copy:
       consider_copy(state, QueueId{timer.handle});
       break;
@@ -375,7 +383,6 @@ void apply_action(State& state, const Action& action) {
                  [&](const EvictModel& a) { evict(state, a); },
                  [&](const HoldGpu& a) {
                    if (a.task) return keep_gpu(state, a.gpu, a.task);
-                   make_overdue(state, a.queue);
                    hold_gpu(state, a.gpu, a.queue);
                  },
                  [&](const ReleaseHold& a) {

@@ -1,6 +1,7 @@
 // A guarantee that was lent comes back: a task of one GPU with which its tenant stays within its
 // guarantee starts within `protected_run` + one step of preemption + the time that agents take to
-// stop work. (A gang waits until all it needs may be stopped at once, or is promised to it.)
+// stop work; plain tasks, which wait for a second before they ask, within another step. (A gang
+// waits until all it needs may be stopped at once, or is promised to it.)
 //
 // Why: while guaranteed work waits and all GPUs are taken, somebody uses more than is guaranteed to
 // them; that work may be stopped once it has run for `protected_run`, and what is freed is claimed.
@@ -23,7 +24,10 @@ namespace {
 class LentWorld {
  public:
   explicit LentWorld(const Case& input)
-      : input_(input), stop_takes_(seconds(input.setup[1] % 30)), world_(stop_takes_) {
+      : input_(input),
+        stop_takes_(seconds(input.setup[1] % 30)),
+        plain_(input.setup[2] % 2 == 0),
+        world_(stop_takes_) {
     world_.on_step = [this](const Step& step) { read(step); };
   }
 
@@ -37,7 +41,10 @@ class LentWorld {
     world_.wait_until(world_.now() + bound());
   }
 
-  Duration bound() const { return protected_run_ + core::kPreemptionStep + stop_takes_; }
+  Duration bound() const {
+    const Duration step = core::kPreemptionStep;
+    return protected_run_ + (plain_ ? step + step : step) + stop_takes_;
+  }
   Duration longest() const { return longest_; }
   std::size_t stopped() const { return stopped_; }
 
@@ -74,7 +81,7 @@ class LentWorld {
     spec.queue = QueueId{0};
     spec.gpus = digits.one_in(4) ? 2 : 1;
     spec.expected_run = seconds(20 + digits.pick(2000));
-    spec.cpu = Milli{1};
+    if (!plain_ || spec.gpus > 1) spec.cpu = Milli{1};
     specs_[world_.engine().next_task_no()] = spec;
     world_.submit(spec);
   }
@@ -123,6 +130,7 @@ class LentWorld {
 
   const Case& input_;
   Duration stop_takes_;
+  bool plain_;  // single tasks ask for nothing but a GPU
   Duration protected_run_{0};
   ClosedWorld world_;
   std::vector<std::uint32_t> guaranteed_;

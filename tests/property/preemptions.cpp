@@ -19,9 +19,8 @@ namespace {
 class Watch {
  public:
   std::size_t preemptions = 0;
-  std::size_t reclaims = 0;    // of the stopped, those of the preemptor's own tier
-  std::size_t for_one = 0;     // claims of one GPU or a share of one
-  std::size_t for_queues = 0;  // stopped on a GPU that is held for the preemptor's queue
+  std::size_t reclaims = 0;  // of the stopped, those of the preemptor's own tier
+  std::size_t for_one = 0;   // claims of one GPU or a share of one
 
   void read(const Step& step) {
     for (std::size_t i = 0; i < step.from_timers; ++i)
@@ -129,7 +128,7 @@ class Watch {
       lease->second.stopped = was_stopped;
     }
     lease->second.stopped = true;
-    for_queues += claims_.contains(preemptor) ? 0 : 1;
+    require(claims_.contains(preemptor), "work was stopped for a task without a claim");
   }
 
   // Whether the tenant, or one above it, uses no more than it is guaranteed.
@@ -179,7 +178,6 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
   std::size_t preemptions = 0;
   std::size_t reclaims = 0;
   std::size_t for_one = 0;
-  std::size_t for_queues = 0;
   for_cases({.cases = 4000, .commands = 200}, [&](const Case& input) {
     World world(input, {.mixes_ranks = true});
     Watch watch;
@@ -197,14 +195,12 @@ TEST(Preemptions, StopOnlyWhatTheyMayAndNothingInVain) {
     preemptions += watch.preemptions;
     reclaims += watch.reclaims;
     for_one += watch.for_one;
-    for_queues += watch.for_queues;
   });
-  std::printf("%zu preemptions, %zu of one GPU; stopped within a tier %zu, for queues %zu\n",
-              preemptions, for_one, reclaims, for_queues);
-  EXPECT_GT(preemptions, 100U);
-  EXPECT_GT(for_one, 50U);
+  std::printf("%zu preemptions, %zu of one GPU; stopped within a tier %zu\n", preemptions, for_one,
+              reclaims);
+  EXPECT_GT(preemptions, 60U);
+  EXPECT_GT(for_one, 30U);
   EXPECT_GT(reclaims, 20U);
-  EXPECT_GT(for_queues, 20U);
 }
 
 }  // namespace

@@ -12,12 +12,14 @@ namespace {
 // The batch as it grows: what is in it and what still fits.
 class Draft {
  public:
-  Draft(const State& state, QueueId queue, const std::vector<GpuId>& gpus)
-      : state_(state), queue_(state.queue(queue)), leader_(state.tasks.row(queue_.leader_slot)) {
+  Draft(const State& state, std::uint32_t leader, const std::vector<GpuId>& gpus)
+      : state_(state),
+        leader_(state.tasks.row(leader)),
+        limit_(state.queue(leader_.queue).spec.max_batch_size) {
     room_ = free_vram(state.gpu(gpus.front()));
     for (const GpuId gpu : gpus)
       room_ = std::min(room_, free_vram(state.gpu(gpu)));
-    limit_ = queue_.spec.max_batch_size;
+    room_ = std::max(room_, Mib{leader_.vram});  // idle models go for it
     alone_ = is_isolated(leader_.tenant);
   }
 
@@ -48,11 +50,10 @@ class Draft {
   }
 
   const State& state_;
-  const Queue& queue_;
   const TaskRow& leader_;
+  std::size_t limit_ = 1;
   Mib room_;
   Mib vram_;
-  std::size_t limit_ = 1;
   bool alone_ = false;
   std::vector<std::uint32_t> slots_;
 };
@@ -120,6 +121,37 @@ Milli slowest_of(const State& state, const std::vector<GpuId>& gpus) {
   return slowest;
 }
 
+// Placed work starts alone, unless it is one of a queue's batch that became so by a claim.
+std::vector<std::uint32_t> fellows_of(const State& state, std::uint32_t slot, const Place& place) {
+  const TaskRow& row = state.tasks.row(slot);
+  const Queue& queue = state.queue(row.queue);
+  const bool may_share =
+      place.gpus.size() == 1 && !place.instance && is_plain(shape_of(state, row));
+  if (!may_share || queue.spec.max_batch_size == 1 || queue.flows.empty()) return {slot};
+  Draft draft(state, slot, place.gpus);
+  draft.take(slot);
+  fill(state, queue, place.gpus, draft);
+  return draft.slots();
+}
+
+void add_tasks(const State& state, const std::vector<std::uint32_t>& slots, BatchStarted& batch) {
+  Duration longest{0};
+  const Milli slowest = slowest_of(state, batch.gpus);
+  batch.tasks.reserve(slots.size());
+  for (const std::uint32_t slot : slots) {
+    const TaskRow& row = state.tasks.row(slot);
+    longest = std::max(longest, row.expected_run);
+    batch.tasks.push_back({row.no, row.attempts + 1U, 0});
+  }
+  batch.expected = predict_batch(state.queue(batch.queue), static_cast<std::int64_t>(slots.size()),
+                                 longest, slowest);
+  const BatchPrice price = price_of(state, batch);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::int64_t part = part_of(price, state.tasks.row(slots[i]).vram);
+    batch.tasks[i].charge_us = share_of(price, first_quantum(batch.expected), part);
+  }
+}
+
 }  // namespace
 
 BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& place) {
@@ -138,18 +170,16 @@ BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& p
   const Shape shape = shape_of(state, row);
   batch.cpu = shape.cpu;
   batch.memory = shape.memory;
-  batch.expected =
-      predict_batch(state.queue(row.queue), 1, row.expected_run, slowest_of(state, place.gpus));
-  batch.tasks.push_back({row.no, row.attempts + 1U, 0});
-  const BatchPrice price = price_of(state, batch);
-  batch.tasks.front().charge_us =
-      share_of(price, first_quantum(batch.expected), part_of(price, row.vram));
+  const std::vector<std::uint32_t> slots = fellows_of(state, slot, place);
+  for (std::size_t i = 1; i < slots.size(); ++i)
+    batch.vram += Mib{state.tasks.row(slots[i]).vram};
+  add_tasks(state, slots, batch);
   return batch;
 }
 
 BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {
   const Queue& queue = state.queue(id);
-  Draft draft(state, id, gpus);
+  Draft draft(state, queue.leader_slot, gpus);
   fill(state, queue, gpus, draft);
   ASSERT(!draft.slots().empty() && draft.slots().front() == queue.leader_slot);
 
@@ -160,21 +190,7 @@ BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId
   batch.share = Milli{state.tasks.row(queue.leader_slot).share};
   batch.vram = draft.vram();
   batch.gpus = gpus;
-  Duration longest{0};
-  batch.tasks.reserve(draft.slots().size());
-  for (const std::uint32_t slot : draft.slots()) {
-    const TaskRow& row = state.tasks.row(slot);
-    longest = std::max(longest, row.expected_run);
-    batch.tasks.push_back({row.no, row.attempts + 1U, 0});
-  }
-  batch.expected = predict_batch(queue, static_cast<std::int64_t>(batch.tasks.size()), longest,
-                                 slowest_of(state, gpus));
-
-  const BatchPrice price = price_of(state, batch);
-  for (std::size_t i = 0; i < batch.tasks.size(); ++i) {
-    const std::int64_t part = part_of(price, state.tasks.row(draft.slots()[i]).vram);
-    batch.tasks[i].charge_us = share_of(price, first_quantum(batch.expected), part);
-  }
+  add_tasks(state, draft.slots(), batch);
   return batch;
 }
 

@@ -18,29 +18,30 @@ std::vector<GpuId> gpus_helped_by(const State& state, const Lease& lease, const 
 }
 
 bool has_gpu_room(const State& state, const Gpu& gpu, const TaskRow& row, const Gone& gone) {
-  const ModelId own = state.queue(row.queue).spec.model;
-  Milli shares{row.share};
   Mib vram{row.vram};
-  bool is_loaded = !own;
+  Milli shares;
+  Milli reported = gpu.reported;
+  bool is_alone = true;
+  for (const std::uint32_t slot : gpu.leases) {
+    if (gone.contains(slot)) {
+      reported -= state.leases[slot].share;
+      continue;
+    }
+    is_alone = false;
+    shares += state.leases[slot].share;
+    vram += state.leases[slot].vram;
+  }
   for (const Residence& residence : gpu.residences) {
     const auto uses = [&](std::uint32_t slot) {
       return state.leases[slot].model == residence.model && !gone.contains(slot);
     };
     const bool is_used = std::any_of(gpu.leases.begin(), gpu.leases.end(), uses);
-    if (residence.model == own) is_loaded = true;
-    if (is_used || residence.loading || residence.model == own) vram += residence.weights;
+    if (is_used || residence.loading) vram += residence.weights;
   }
-  if (!is_loaded) vram += state.model(own).spec.weights;
-  bool is_alone = true;
-  for (const std::uint32_t slot : gpu.leases) {
-    if (gone.contains(slot)) continue;
-    is_alone = false;
-    shares += state.leases[slot].share;
-    vram += state.leases[slot].vram;
-  }
-  const bool computes = is_alone || shares <= state.policy.gpu_load_threshold;
+  const Milli load = std::max(shares, reported) + Milli{row.share};
   const bool is_whole = row.share == kWholeGpu.value;
-  return vram <= gpu.usable && (is_whole ? is_alone : computes);
+  const bool computes = is_alone || (!is_whole && load <= state.policy.gpu_load_threshold);
+  return computes && vram <= gpu.usable;
 }
 
 // What the node would have left for the task.
@@ -68,17 +69,6 @@ bool has_node_room(const State& state, NodeId id, const Shape& shape, const Gone
   return shape.cpu <= cpu && shape.memory <= memory;
 }
 
-// Whether the work might take up the GPU itself that it is stopped for: a GPU is held for a queue,
-// and who goes first there is a matter of tiers, which age, and of guarantees, which change.
-bool might_come_back(const State& state, const TaskRow& row, const Lease& lease) {
-  if (lease.queue != row.queue || !is_served_by_hold(state, row)) return false;
-  return std::any_of(lease.tasks.begin(), lease.tasks.end(), [&](const LeaseTask& task) {
-    if (!task.live) return false;
-    const TaskRow& other = state.tasks.row(task.slot);
-    return other.tier <= row.tier || other.eligible + state.policy.tier_patience <= state.now;
-  });
-}
-
 // Of those taken, the ones without which there would be no room, given the last.
 std::vector<std::uint32_t> needed(const State& state, GpuId gpu, const TaskRow& row,
                                   const Shape& shape, const std::vector<std::uint32_t>& taken,
@@ -94,22 +84,23 @@ std::vector<std::uint32_t> needed(const State& state, GpuId gpu, const TaskRow& 
   return kept;
 }
 
-}  // namespace
-
-bool is_served_by_hold(const State& state, const TaskRow& row) {
-  const QueueSpec& queue = state.queue(row.queue).spec;
-  return row.shape == kNoSlot && (queue.model || queue.max_batch_size > 1);
+// Whether the queue that a GPU is held for, if any, leaves it to the task.
+bool gives_way(const State& state, QueueId holder, const TaskRow& row) {
+  if (!holder || holder == row.queue) return true;
+  const std::uint32_t leader = state.queue(holder).leader_slot;
+  return leader == kNoSlot || state.tasks.row(leader).tier > row.tier;
 }
+
+}  // namespace
 
 bool may_become_free(const State& state, GpuId id, const TaskRow& row) {
   const Gpu& gpu = state.gpu(id);
   const bool is_loading = std::any_of(gpu.residences.begin(), gpu.residences.end(),
                                       [](const Residence& residence) { return residence.loading; });
-  const bool is_own = gpu.held_for == row.queue && is_served_by_hold(state, row);
   // What placed work has reserved is kept from batches.
   const bool is_kept =
       row.shape == kNoSlot ? static_cast<bool>(gpu.kept_for) : state.claims.contains(gpu.kept_for);
-  return gpu.up && !gpu.draining && (!gpu.held_for || is_own) && !is_loading &&
+  return gpu.up && !gpu.draining && gives_way(state, gpu.held_for, row) && !is_loading &&
          takes_batches(gpu) && !is_kept && gpu.usable.value >= row.vram;
 }
 
@@ -144,7 +135,6 @@ std::optional<OneGpuPlan> plan_one_gpu(const State& state, const TaskRow& row, c
     if (const GpuId gpu = find_room(slot)) return OneGpuPlan{gpu, {}};
   }
   while (const auto more = order.next()) {
-    if (might_come_back(state, row, state.leases[*more])) continue;
     taken.push_back(*more);
     gone.add(*more);
     if (const GpuId gpu = find_room(*more)) {

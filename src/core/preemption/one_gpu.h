@@ -14,10 +14,8 @@
 
 namespace berth::core {
 
-// Whether the task gets its GPU by a hold for its queue, which then starts a whole batch there, and
-// loads its model if need be; else it claims the GPU itself.
-bool is_served_by_hold(const State& state, const TaskRow& row);
-// Whether a GPU could serve the task if nothing ran on it.
+// Whether a GPU could serve the task if nothing ran on it. One that is held for its own queue, or
+// for a queue whose leader is of a lower tier, is given up for it.
 bool may_become_free(const State& state, GpuId gpu, const TaskRow& row);
 // The same, and of a kind that the task may use.
 bool is_of_use(const State& state, GpuId gpu, const TaskRow& row, const Shape& shape);
@@ -35,7 +33,7 @@ class Gone {
 };
 
 // Whether the GPU and its node have room for the task without those that are gone. Idle models make
-// room; the task's own need not be loaded where it is.
+// room.
 bool has_room_without(const State& state, GpuId gpu, const TaskRow& row, const Shape& shape,
                       const Gone& gone);
 

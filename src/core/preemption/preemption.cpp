@@ -207,25 +207,20 @@ bool asks_for_gpus(const Shape& shape) {
   return shape.gpus > 0 && shape.profile == mig::kNoProfile && (is_whole || shape.gpus == 1);
 }
 
-// Whether the queue may be given a GPU to hold: it has none that will do once what is being stopped
-// there has gone, no model of its is on the way, and not too many hold one.
-bool may_hold(const State& state, const TaskRow& row, const Gone& stopping) {
-  const Queue& queue = state.queue(row.queue);
-  if (queue.spec.model && state.model(queue.spec.model).loading > 0) return false;
-  if (queue.holds.empty()) return state.holding.size() < state.policy.max_holds;
-  return std::none_of(queue.holds.begin(), queue.holds.end(), [&](GpuId gpu) {
-    return has_room_without(state, gpu, row, shape_of(state, row), stopping);
+// Whether another task of its queue has claimed a GPU already, and will start a batch there.
+bool waits_for_fellow(const State& state, const TaskRow& row) {
+  if (state.queue(row.queue).spec.max_batch_size == 1) return false;
+  return std::any_of(state.claims.begin(), state.claims.end(), [&](const auto& claim) {
+    return state.tasks.row(state.tasks.slot_of(claim.first)).queue == row.queue;
   });
 }
 
 // Plans for one task after the other on the same state.
 class Planner {
  public:
-  explicit Planner(const State& state) : state_(state), uses_(state), gone_(state) {
+  explicit Planner(const State& state) : state_(state), uses_(state) {
     for (std::uint32_t slot = 0; slot < state.leases.size(); ++slot) {
-      if (!state.leases[slot].id || !state.leases[slot].preempted) continue;
-      stopping_.push_back(slot);
-      gone_.add(slot);
+      if (state.leases[slot].id && state.leases[slot].preempted) stopping_.push_back(slot);
     }
   }
 
@@ -251,7 +246,6 @@ class Planner {
   const State& state_;
   const Uses uses_;
   Slots stopping_;                           // leases that end when their agents say so
-  Gone gone_;                                // the same
   std::map<std::int64_t, Victims> victims_;  // by the rank of who asks
 };
 
@@ -259,7 +253,7 @@ PreemptionAnswer Planner::plan_for(std::uint32_t slot, bool is_first) {
   const TaskRow& row = state_.tasks.row(slot);
   const Shape shape = shape_of(state_, row);
   if (state_.now < asks_from(row)) return {std::nullopt, asks_from(row)};
-  if (is_served_by_hold(state_, row) && !may_hold(state_, row, gone_)) return {};
+  if (row.shape == kNoSlot && waits_for_fellow(state_, row)) return {};
   const std::int64_t rank = uses_.rank_of(row);
   const Victims& victims = victims_of(rank);
   PreemptionAnswer answer{.plan = std::nullopt, .again = victims.again};
@@ -297,17 +291,7 @@ std::optional<PreemptionPlan> Planner::plan_one(const TaskRow& row, const Shape&
                                                 VictimOrder& order, const Slots& stopping) const {
   auto found = plan_one_gpu(state_, row, shape, order, stopping);
   if (!found) return std::nullopt;
-  const QueueId holder = is_served_by_hold(state_, row) ? row.queue : QueueId::none();
-  return PreemptionPlan{row.no, {found->gpu}, std::move(found->victims), holder};
-}
-
-// The queue gets this GPU, in place of one that it waits for.
-void hold(const State& state, QueueId queue, GpuId gpu, Actions& out) {
-  const std::vector<GpuId>& holds = state.queue(queue).holds;
-  if (std::find(holds.begin(), holds.end(), gpu) != holds.end()) return;
-  for (const GpuId other : holds)
-    out.push_back(ReleaseHold{other, queue});
-  out.push_back(HoldGpu{gpu, queue});
+  return PreemptionPlan{row.no, {found->gpu}, std::move(found->victims)};
 }
 
 }  // namespace
@@ -329,11 +313,11 @@ PreemptionAnswer plan_preemption(const State& state, const std::vector<TaskNo>& 
 }
 
 void carry_out(const State& state, const PreemptionPlan& plan, Actions& out) {
-  if (plan.holder) {
-    hold(state, plan.holder, plan.gpus.front(), out);
-  } else {
-    out.push_back(Preempt{plan.task, plan.gpus});
+  for (const GpuId gpu : plan.gpus) {
+    const QueueId holder = state.gpu(gpu).held_for;
+    if (holder) out.push_back(ReleaseHold{gpu, holder});
   }
+  out.push_back(Preempt{plan.task, plan.gpus});
   for (const std::uint32_t slot : plan.victims) {
     const Lease& lease = state.leases[slot];
     for (const LeaseTask& task : lease.tasks) {

@@ -5,8 +5,8 @@
 // higher rank than its own, counted as if that were to start again: what was stopped can therefore
 // never stop its preemptor in turn. Work that leaves its tenant with what it is guaranteed goes
 // first; a gang that is partly over the guarantee goes only where that does not do. Ageing lifts
-// nobody here. Work is not stopped before it has run for `protected_run`, nor where it may
-// start only once.
+// nobody here, but what had aged into tier 0 when it started counts so. Work is not stopped before
+// it has run for `protected_run`, nor where it may start only once.
 //
 // A plan names the GPUs, and every lease that lies on them or has the CPUs they need, and no other.
 // The first that waits, if it outranks anything, counts on what is being stopped already and
@@ -17,12 +17,11 @@
 // work (since the last checkpoint, and the cost of a restart, x GPUs), the youngest on ties.
 //
 // Work that asks for one GPU or a share of one (one_gpu.h) claims it likewise, and is placed work
-// from then on; but batches, and work that needs a model, wait in queues: the GPU is held for the
-// queue, as for an overdue one, which then loads what it needs and starts a whole batch. Where
-// another GPU becomes free before, the queue takes that. Before it asks, such work has waited for a
-// second, so that what comes and goes by the millisecond stops nobody.
+// from then on. One that may share a batch starts with others of its queue; while it waits, none of
+// those asks. Before it asks, it has waited for a second, so that what comes and goes by the
+// millisecond stops nobody.
 //
-// Tasks that ask for a MIG instance or for CPUs alone stop nobody.
+// Work that needs a model, a MIG instance, or CPUs alone stops nobody.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,6 @@ struct PreemptionPlan {
   TaskNo task;
   std::vector<GpuId> gpus;             // by rank
   std::vector<std::uint32_t> victims;  // slots of leases, in the order of choice
-  QueueId holder;                      // the GPU is held for this queue; none: the task claims them
 };
 
 struct PreemptionAnswer {

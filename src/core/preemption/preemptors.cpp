@@ -2,59 +2,47 @@
 #include "core/preemption/preemptors.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "core/preemption/victims.h"
 
 namespace berth::core {
 namespace {
 
-class Leaders {
- public:
-  explicit Leaders(const State& state) : state_(state) {}
-
-  void add(QueueId id) {
-    const Queue& queue = state_.queue(id);
-    if (std::find(seen_.begin(), seen_.end(), id) != seen_.end()) return;
-    seen_.push_back(id);
-    found_.emplace_back(queue.key, state_.tasks.row(queue.leader_slot).no);
-  }
-  // The best of them, and the best of those that need less than it, and so on.
-  void add_bench(const NeedIndex& bench, std::size_t count) {
-    auto best = bench.best(INT64_MAX);
-    for (; best && count > 0; --count) {
-      const QueueId queue{best->handle};
-      add(queue);
-      best = bench.best(state_.queue(queue).bench_need - 1);
-    }
-  }
-  std::vector<std::pair<OrderKey, TaskNo>> take() { return std::move(found_); }
-
- private:
-  const State& state_;
-  std::vector<QueueId> seen_;
-  std::vector<std::pair<OrderKey, TaskNo>> found_;
+struct Asker {
+  std::int64_t rank = 0;
+  OrderKey key;
+  TaskNo task;
+  auto operator<=>(const Asker&) const = default;
 };
+
+void add_heads(const State& state, const Queue& queue, const Uses& uses,
+               std::vector<Asker>& askers) {
+  for (const auto& entry : queue.flows.entries()) {
+    const Flow& flow = state.flows.flow(entry.handle);
+    const OrderKey key = state.rule->flow_key(state, flow, flow.head);
+    askers.push_back({uses.rank_of(state.tasks.row(flow.head.slot)),
+                      state.rule->placed_key(state, queue, key), flow.head.no});
+  }
+}
 
 }  // namespace
 
 std::vector<TaskNo> first_to_ask(State& state, std::size_t count) {
-  Leaders leaders(state);
-  for (const auto& [shape, bench] : state.shapes)
-    leaders.add_bench(bench, count);
-  for (const auto& [shape, bench] : state.cold)
-    leaders.add_bench(bench, count);
-  if (const QueueId first = first_in_turn(state)) leaders.add(first);
-  std::size_t left = count;
-  for (auto it = state.overdue.begin(); it != state.overdue.end() && left > 0; ++it, --left)
-    leaders.add(it->second);
-
-  std::vector<std::pair<OrderKey, TaskNo>> waiting = leaders.take();
-  for (const TaskNo task : first_waiting(state, count))
-    waiting.emplace_back(placed_key_of(state, state.tasks.slot_of(task)), task);
-  std::sort(waiting.begin(), waiting.end());
-  waiting.resize(std::min(waiting.size(), count));
+  const Uses uses(state);
+  std::vector<Asker> askers;
+  for (const Queue& queue : state.queues) {
+    if (queue.ready && !queue.spec.model) add_heads(state, queue, uses, askers);
+  }
+  for (const TaskNo task : first_waiting(state, count)) {
+    const std::uint32_t slot = state.tasks.slot_of(task);
+    askers.push_back({uses.rank_of(state.tasks.row(slot)), placed_key_of(state, slot), task});
+  }
+  const std::size_t first = std::min(askers.size(), count);
+  std::partial_sort(askers.begin(), askers.begin() + static_cast<std::ptrdiff_t>(first),
+                    askers.end());
   std::vector<TaskNo> tasks;
-  for (const auto& [key, task] : waiting)
-    tasks.push_back(task);
+  for (std::size_t i = 0; i < first; ++i)
+    tasks.push_back(askers[i].task);
   return tasks;
 }
 

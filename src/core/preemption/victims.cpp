@@ -16,10 +16,14 @@ bool may_be_stopped(const State& state, const Lease& lease) {
   });
 }
 
+// What had waited so long that it started as work of tier 0 would start first again.
 std::int64_t strictest_tier(const State& state, const Lease& lease) {
   std::int64_t tier = kTiers;
   for (const LeaseTask& task : lease.tasks) {
-    if (task.live) tier = std::min<std::int64_t>(tier, state.tasks.row(task.slot).tier);
+    if (!task.live) continue;
+    const TaskRow& row = state.tasks.row(task.slot);
+    const bool had_crossed = row.eligible + state.policy.tier_patience <= lease.started;
+    tier = std::min<std::int64_t>(tier, had_crossed ? 0 : row.tier);
   }
   return tier;
 }
@@ -105,18 +109,6 @@ Uses::Uses(const State& state) : state_(state) {
     if (!lease.id || !lease.preempted) continue;
     for (const LeaseTask& task : lease.tasks)
       change(task.tenant, -task.use.value);
-  }
-  // Who waits for a GPU on which work is being stopped for its queue will use it.
-  for (const QueueId id : state.holding) {
-    const Queue& queue = state.queue(id);
-    const bool is_stopping = std::any_of(queue.holds.begin(), queue.holds.end(), [&](GpuId gpu) {
-      const std::vector<std::uint32_t>& leases = state.gpu(gpu).leases;
-      return std::any_of(leases.begin(), leases.end(),
-                         [&](std::uint32_t slot) { return state.leases[slot].preempted; });
-    });
-    if (!is_stopping || queue.leader_slot == kNoSlot) continue;
-    const TaskRow& leader = state.tasks.row(queue.leader_slot);
-    change(leader.tenant, leader.share);
   }
 }
 

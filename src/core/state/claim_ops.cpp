@@ -28,16 +28,12 @@ void claim_use(State& state, const TaskRow& row, std::int64_t sign) {
   refresh_queue(state, row.queue);
 }
 
-bool some_wait(const std::map<HeadShape, NeedIndex>& benches) {
-  return std::any_of(benches.begin(), benches.end(),
-                     [](const auto& bench) { return !bench.second.empty(); });
-}
-
 bool may_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
   if (!state.policy.preemption || !placed.ranks_differ()) return false;
-  return !placed.ranked.empty() || !state.turn.empty() || !state.overdue.empty() ||
-         some_wait(state.shapes) || some_wait(state.cold);
+  const bool batches_wait = std::any_of(state.shapes.begin(), state.shapes.end(),
+                                        [](const auto& bench) { return !bench.second.empty(); });
+  return batches_wait || !placed.ranked.empty();
 }
 
 // From now on it is placed work: that is how one task waits for one GPU.

@@ -177,20 +177,6 @@ void refresh_placed(State& state, const Queue& queue) {
   }
 }
 
-// Makes the key of the first in turn exact. False: it was a lower bound, and another may be first.
-bool settle_first_in_turn(State& state) {
-  const QueueId first{state.turn.top().handle};
-  Queue& queue = state.queue(first);
-  if (queue.blocked) {
-    OrderKey leader_key;
-    settle_leader(state, first, leader_key);
-    queue.key = state.rule->queue_key(state, queue, leader_key);
-  }
-  if (!(state.turn.top().key < queue.key)) return true;
-  state.turn.put(state.turn_positions, first.value, queue.key);  // charged since
-  return false;
-}
-
 }  // namespace
 
 bool queue_allows(const Queue& queue, Milli use) {
@@ -234,18 +220,6 @@ void clear_due(State& state, QueueId id) {
     queue.declined_at = 0;
     state.declined.erase(id);
   }
-}
-
-void make_overdue(State& state, QueueId id) {
-  Queue& queue = state.queue(id);
-  if (queue.overdue) return;
-  state.timers.clear(TimerKind::patience, id.value);
-  queue.due = std::min(queue.due, state.now);
-  queue.overdue = true;
-  queue.declined_at = 0;
-  state.declined.erase(id);
-  state.overdue.insert({queue.due, id});
-  refresh_queue(state, id);
 }
 
 void set_model(State& state, QueueId id, ModelId model) {
@@ -308,21 +282,23 @@ void wake_declined(State& state) {
   }
 }
 
-QueueId first_in_turn(State& state) {
-  while (!state.turn.empty()) {
-    if (settle_first_in_turn(state)) return QueueId{state.turn.top().handle};
-  }
-  return QueueId::none();
-}
-
 void note_passed_over(State& state, const OrderKey& key, QueueId served) {
   if (served) state.turn.erase(state.turn_positions, served.value);
   while (!state.turn.empty() && state.turn.top().key < key) {
-    if (!settle_first_in_turn(state)) continue;
     const QueueId passed{state.turn.top().handle};
+    Queue& queue = state.queue(passed);
+    if (queue.blocked) {
+      OrderKey leader_key;
+      settle_leader(state, passed, leader_key);
+      queue.key = state.rule->queue_key(state, queue, leader_key);
+    }
+    if (state.turn.top().key < queue.key) {  // a lower bound: charged since
+      state.turn.put(state.turn_positions, passed.value, queue.key);
+      continue;
+    }
     state.turn.erase(state.turn_positions, passed.value);
-    state.queue(passed).due = state.now + state.policy.patience;
-    state.timers.set(TimerKind::patience, passed.value, passed.value, state.queue(passed).due);
+    queue.due = state.now + state.policy.patience;
+    state.timers.set(TimerKind::patience, passed.value, passed.value, queue.due);
   }
 }
 

@@ -266,10 +266,6 @@ void refresh_queues_of(State& state, ModelId model);
 void note_passed_over(State& state, const OrderKey& key, QueueId served);
 // The queue was served or emptied: it is due no more.
 void clear_due(State& state, QueueId queue);
-// From now on it is, if it was not.
-void make_overdue(State& state, QueueId queue);
-// The first, by its exact key, of the ready queues that have not been passed over. None: none.
-QueueId first_in_turn(State& state);
 // Gives it another model, or none.
 void set_model(State& state, QueueId queue, ModelId model);
 // A gang has been admitted (1) or has ended (-1).

@@ -128,6 +128,30 @@ TEST_F(AgentTest, TimesAreThoseOfTheQueueAndOfTheScale) {
   EXPECT_GE(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(50));
 }
 
+TEST_F(AgentTest, WorkRunsAtTheSpeedOfItsClass) {
+  AgentOptions scaled = options();
+  scaled.time_scale = 0.01;
+  scaled.gpus[0].speed_by_class = {{"decode", 4000}, {"training", 500}};
+  RunningAgent agent(scaled);
+  ASSERT_EQ(agent.hello.gpus(0).speed_by_class_size(), 2);
+  EXPECT_EQ(agent.hello.gpus(0).speed_by_class(1).work_class(), "training");
+  EXPECT_EQ(agent.hello.gpus(0).speed_by_class(1).speed_milli(), 500u);
+  agent.give(welcome());
+  std::uint64_t id = 0;
+  const auto run_ms = [&](const std::string& work_class) {
+    berth::v1::Lease lease = lease_of(++id, 1);
+    lease.set_batch_base_us(1'000'000);
+    lease.set_work_class(work_class);
+    agent.give(lease);
+    const std::string json = agent.sent.outcomes(id).at(0).result().result();
+    return json.substr(json.find("\"run_ms\""));
+  };
+  EXPECT_EQ(run_ms(""), "\"run_ms\":10}");
+  EXPECT_EQ(run_ms("decode"), "\"run_ms\":2}");  // 2.5 ms
+  EXPECT_EQ(run_ms("training"), "\"run_ms\":20}");
+  EXPECT_EQ(run_ms("prefill"), "\"run_ms\":10}");
+}
+
 TEST_F(AgentTest, AStoppedTaskEndsAtOnceAndTheOthersGoOn) {
   AgentOptions real_time = options();
   real_time.time_scale = 1;

@@ -14,6 +14,12 @@
 
 namespace berth::agent {
 
+struct ClassSpeed {
+  std::string work_class;
+  std::uint32_t speed_milli = 1000;
+  bool operator==(const ClassSpeed&) const = default;
+};
+
 struct GpuDescription {
   std::string uuid;
   std::string name;  // for people: "a100-0"
@@ -28,6 +34,7 @@ struct GpuDescription {
   std::string pci = {};     // "0000:07:00.0"; empty: not known
   std::int64_t index = -1;  // by nvidia-smi; -1: it has none
   std::string mig = {};     // how it is cut in MIG mode; empty: it is not
+  std::vector<ClassSpeed> speed_by_class = {};  // for work of these classes, instead of speed_milli
   bool operator==(const GpuDescription&) const = default;
 };
 

@@ -21,6 +21,12 @@ double toward(double from, double to, double seconds, double time_constant) {
 
 std::int32_t rounded(double value) { return static_cast<std::int32_t>(std::lround(value)); }
 
+std::uint32_t speed_of(const GpuDescription& gpu, std::string_view work_class) {
+  for (const ClassSpeed& its : gpu.speed_by_class)
+    if (its.work_class == work_class) return its.speed_milli;
+  return gpu.speed_milli;
+}
+
 }  // namespace
 
 void GpuState::gauge(Time now) {
@@ -83,10 +89,11 @@ void GpuTable::end_batch(std::span<const std::uint32_t> gpus, const BatchUse& us
   }
 }
 
-std::uint32_t GpuTable::slowest_milli(std::span<const std::uint32_t> gpus) const {
+std::uint32_t GpuTable::slowest_milli(std::span<const std::uint32_t> gpus,
+                                      std::string_view work_class) const {
   std::uint32_t slowest = UINT32_MAX;
   for (const std::uint32_t gpu : gpus) {
-    slowest = std::min(slowest, gpus_[gpu].description.speed_milli);
+    slowest = std::min(slowest, speed_of(gpus_[gpu].description, work_class));
   }
   return gpus.empty() || slowest == 0 ? 1000 : slowest;
 }

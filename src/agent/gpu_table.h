@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/devices.h"
@@ -56,7 +57,9 @@ class GpuTable {
 
   void begin_batch(std::span<const std::uint32_t> gpus, const BatchUse& use, Time now);
   void end_batch(std::span<const std::uint32_t> gpus, const BatchUse& use, Time now);
-  std::uint32_t slowest_milli(std::span<const std::uint32_t> gpus) const;
+  // The speed of the slowest of them at work of this class; "": in general.
+  std::uint32_t slowest_milli(std::span<const std::uint32_t> gpus,
+                              std::string_view work_class) const;
 
  private:
   std::vector<GpuState> gpus_;

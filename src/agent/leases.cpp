@@ -202,8 +202,8 @@ bool Leases::runs_as_command(const berth::v1::Lease& lease, const berth::v1::Lea
 
 void Leases::begin_simulated(Held& held, std::span<const int> tasks) {
   const std::uint64_t lease = held.lease.id();
-  const Duration duration =
-      simulated_duration(held.lease, gpus_.slowest_milli(held.gpus), rules_.time_scale);
+  const std::uint32_t speed = gpus_.slowest_milli(held.gpus, held.lease.work_class());
+  const Duration duration = simulated_duration(held.lease, speed, rules_.time_scale);
   if (duration.ns <= 0) return end_simulated(lease, duration);
   for (const int task : tasks) {
     const Duration limit = run_limit(held.lease.tasks(task), rules_.default_run_limit);

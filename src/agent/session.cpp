@@ -124,6 +124,11 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
     gpu.set_pcie_switch(description.pcie_switch);
     gpu.set_island(description.island);
     gpu.set_mig(description.mig);
+    for (const ClassSpeed& its : description.speed_by_class) {
+      berth::v1::ClassSpeed& speed = *gpu.add_speed_by_class();
+      speed.set_work_class(its.work_class);
+      speed.set_speed_milli(its.speed_milli);
+    }
   }
   for (const FoundLease& lease : found) {
     put_held_lease(hello, lease);

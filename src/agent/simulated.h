@@ -11,8 +11,9 @@
 namespace berth::agent {
 
 // What the queue says of its batches, a + b·n; else the longest that a task declares. Both are
-// times of a GPU of speed 1000 and are divided by this one's. Else what the server expects of the
-// whole batch, which knows the GPU already. `time_scale` multiplies the sum.
+// times of a GPU of speed 1000 and are divided by this one's, for the lease's class of work. Else
+// what the server expects of the whole batch, which knows the GPU already. `time_scale` multiplies
+// the sum.
 Duration simulated_duration(const berth::v1::Lease& lease, std::uint32_t speed_milli,
                             double time_scale);
 

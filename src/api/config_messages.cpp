@@ -42,6 +42,12 @@ class Merger {
   void mebibytes_to(const std::string& field, std::int64_t value, Mib& to) {
     if (within(field, value, 0, core::kMibMax)) to = {value};
   }
+  // A name of something else, or "" for none.
+  void name_to(const std::string& field, const std::string& name, std::string& to) {
+    std::string flaw = name.empty() ? "" : flaw_in_name(name);
+    if (!flaw.empty()) wrong(field, std::move(flaw));
+    to = name;
+  }
   void isolation(const std::string& name, core::Isolation& to) {
     const std::vector<std::string> names = config::isolation_names();
     const auto found = std::ranges::find(names, name);
@@ -89,6 +95,7 @@ v1::QueueConfig config_message(const core::QueueSpec& spec, const service::Names
   config.set_min_gpus(whole(spec.min_gpus));
   config.set_batch_base_ms(ms_of(spec.batch_base));
   config.set_batch_per_task_ms(ms_of(spec.batch_per_task));
+  config.set_work_class(spec.work_class ? names.work_classes()[spec.work_class.value] : "");
   return config;
 }
 
@@ -104,11 +111,7 @@ v1::ModelConfig config_message(const core::ModelSpec& spec) {
 void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
            std::string& parent, std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
-  if (config.has_parent()) {
-    std::string flaw = config.parent().empty() ? "" : flaw_in_name(config.parent());
-    if (!flaw.empty()) merger.wrong("parent", std::move(flaw));
-    parent = config.parent();
-  }
+  if (config.has_parent()) merger.name_to("parent", config.parent(), parent);
   if (config.has_weight()) {
     merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
   }
@@ -146,13 +149,10 @@ void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t&
 }
 
 void merge(const v1::QueueConfig& config, core::QueueSpec& spec, std::string& model,
-           std::vector<FieldFlaw>& flaws) {
+           std::string& work_class, std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
-  if (config.has_model()) {
-    std::string flaw = config.model().empty() ? "" : flaw_in_name(config.model());
-    if (!flaw.empty()) merger.wrong("model", std::move(flaw));
-    model = config.model();
-  }
+  if (config.has_model()) merger.name_to("model", config.model(), model);
+  if (config.has_work_class()) merger.name_to("work_class", config.work_class(), work_class);
   if (config.has_max_batch_size() &&
       merger.within("max_batch_size", config.max_batch_size(), 1, core::kBatchSizeMax)) {
     spec.max_batch_size = config.max_batch_size();

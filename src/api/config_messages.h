@@ -22,7 +22,7 @@ v1::ModelConfig config_message(const core::ModelSpec& spec);
 void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
            std::string& parent, std::vector<FieldFlaw>& flaws);
 void merge(const v1::QueueConfig& config, core::QueueSpec& spec, std::string& model,
-           std::vector<FieldFlaw>& flaws);
+           std::string& work_class, std::vector<FieldFlaw>& flaws);
 void merge(const v1::ModelConfig& config, core::ModelSpec& spec, std::vector<FieldFlaw>& flaws);
 
 }  // namespace berth::api

@@ -437,6 +437,7 @@ TEST(GrpcDoor, TenantsQueuesAndModelsArePut) {
   queue.set_name("chat");
   queue.mutable_config()->set_model("big");
   queue.mutable_config()->set_max_batch_size(4);
+  queue.mutable_config()->set_work_class("decode");
   v1::PutQueueResponse queue_put;
   ASSERT_TRUE(doors.call(&Stub::PutQueue, queue, queue_put).ok());
   queue.mutable_config()->Clear();
@@ -450,6 +451,11 @@ TEST(GrpcDoor, TenantsQueuesAndModelsArePut) {
   EXPECT_EQ(queues.queues(0).config().model(), "big") << "what is not said stays";
   EXPECT_EQ(queues.queues(0).config().max_batch_size(), 4U);
   EXPECT_EQ(queues.queues(0).config().max_batch_wait_ms(), 20);
+  EXPECT_EQ(queues.queues(0).config().work_class(), "decode");
+  queue.mutable_config()->set_work_class("");
+  ASSERT_TRUE(doors.call(&Stub::PutQueue, queue, queue_put).ok());
+  ASSERT_TRUE(doors.call(&Stub::GetQueueStatus, ask, queues).ok());
+  EXPECT_EQ(queues.queues(0).config().work_class(), "") << "none again";
   queue.mutable_config()->set_model("bigg");
   EXPECT_EQ(doors.call(&Stub::PutQueue, queue, queue_put).error_code(), grpc::NOT_FOUND);
   v1::PutTenantRequest tenant;

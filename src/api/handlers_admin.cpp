@@ -64,10 +64,13 @@ void Handlers::put_queue(const Caller&, const v1::PutQueueRequest& request,
     const QueueId known = board.names().queue(request.name());
     if (!known) return;
     wanted.spec = board.names().queues()[known.value].spec;
-    if (wanted.spec.model) wanted.model = board.names().models()[wanted.spec.model.value].name;
+    const ModelId model = wanted.spec.model;
+    const WorkClassId work_class = wanted.spec.work_class;
+    if (model) wanted.model = board.names().models()[model.value].name;
+    if (work_class) wanted.work_class = board.names().work_classes()[work_class.value];
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted.spec, wanted.model, flaws);
+  merge(request.config(), wanted.spec, wanted.model, wanted.work_class, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   control(std::move(wanted), failing(reply), creating(reply));
 }

@@ -136,6 +136,9 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   if (outcome.kind == service::ControlOutcome::Kind::bad_tree) {
     return bad_field("config.parent", outcome.flaw);
   }
+  if (outcome.kind == service::ControlOutcome::Kind::too_many_classes) {
+    return bad_field("config.work_class", outcome.flaw);
+  }
   std::vector<std::string> known;  // of tenants nobody is told
   if (outcome.noun == "queue") known = names_in(board.names().queues());
   if (outcome.noun == "model") known = names_in(board.names().models());

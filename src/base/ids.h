@@ -1,8 +1,8 @@
 // Strong ids: one type per noun of the glossary, so that a GPU can never be passed as a queue.
 //
-// Tenants, queues, models, GPUs, nodes, racks, islands, GPU kinds and groups are small dense
-// numbers that the edge interns from names; the core sees only the numbers. Tasks and leases are
-// numbered for ever and never reused.
+// Tenants, queues, models, GPUs, nodes, racks, islands, GPU kinds, classes of work and groups are
+// small dense numbers that the edge interns from names; the core sees only the numbers. Tasks and
+// leases are numbered for ever and never reused.
 #pragma once
 
 #include <compare>
@@ -35,6 +35,7 @@ using NodeId = Id<struct NodeTag, std::uint32_t>;
 using RackId = Id<struct RackTag, std::uint32_t>;
 using IslandId = Id<struct IslandTag, std::uint32_t>;
 using KindId = Id<struct KindTag, std::uint32_t>;
+using WorkClassId = Id<struct WorkClassTag, std::uint8_t>;
 using GroupId = Id<struct GroupTag, std::uint32_t>;
 
 }  // namespace berth

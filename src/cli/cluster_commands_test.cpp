@@ -183,7 +183,7 @@ TEST_F(Cluster, PutSetsTheFieldsThatAreGiven) {
   server.answer("PutTenant", v1::PutTenantResponse());
   server.answer("PutModel", v1::PutModelResponse());
   EXPECT_EQ(run({"put", "queue", "llm", "--model", "llama", "--max-batch-wait", "50ms",
-                 "--adaptive", "false", "--max-gpus", "1.5"})
+                 "--adaptive", "false", "--max-gpus", "1.5", "--work-class", "decode"})
                 .err,
             "queue llm made; next: berth queues llm\n");
   const auto queue = server.request<v1::PutQueueRequest>("PutQueue");
@@ -192,6 +192,7 @@ TEST_F(Cluster, PutSetsTheFieldsThatAreGiven) {
   EXPECT_EQ(queue.config().max_batch_wait_ms(), 50);
   EXPECT_TRUE(queue.config().has_adaptive());
   EXPECT_EQ(queue.config().max_gpus(), 1.5);
+  EXPECT_EQ(queue.config().work_class(), "decode");
   EXPECT_FALSE(queue.config().has_refuse_late());
   EXPECT_EQ(run({"put", "model", "m", "--weights", "16GB", "--keep-alive", "5min"}).code, kOk);
   const auto model = server.request<v1::PutModelRequest>("PutModel");

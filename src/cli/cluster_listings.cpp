@@ -49,6 +49,7 @@ Listing list_of(const v1::GetQueueStatusResponse& answer) {
   Listing listing({{"QUEUE"},
                    {"STATE"},
                    {"MODEL"},
+                   {"WORK-CLASS", false, true},
                    {"READY", true},
                    {"WAITING", true},
                    {"RUNNING", true},
@@ -64,10 +65,10 @@ Listing list_of(const v1::GetQueueStatusResponse& answer) {
   for (const v1::QueueStatus& queue : answer.queues()) {
     listing.add(
         {queue.name(), running_or_not(queue.paused(), queue.draining()), queue.model(),
-         count_text(queue.ready()), count_text(queue.waiting()), count_text(queue.running()),
-         queue.ready() > 0 ? time_text(queue.oldest_wait_ms()) : "", count_text(queue.completed()),
-         count_text(queue.failed()), count_text(queue.cancelled()), count_text(queue.expired()),
-         count_text(queue.batches()), count_text(queue.loads()),
+         queue.config().work_class(), count_text(queue.ready()), count_text(queue.waiting()),
+         count_text(queue.running()), queue.ready() > 0 ? time_text(queue.oldest_wait_ms()) : "",
+         count_text(queue.completed()), count_text(queue.failed()), count_text(queue.cancelled()),
+         count_text(queue.expired()), count_text(queue.batches()), count_text(queue.loads()),
          mean_time(queue.load_ms_total(), queue.loads()), joined(queue.resident_on())});
   }
   return listing;

@@ -39,6 +39,7 @@ constexpr std::array kQueueFlags = {
     Flag{"--min-gpus", "NUMBER", "GPUs that are kept for it"},
     Flag{"--batch-base", "DURATION", "what a batch takes, however small"},
     Flag{"--batch-per-task", "DURATION", "what each task adds"},
+    Flag{"--work-class", "NAME", "whose speed counts on each GPU; \"\": the general one"},
 };
 constexpr std::array kModelFlags = {
     Flag{"--weights", "SIZE", "VRAM of the weights"},

@@ -113,6 +113,8 @@ std::optional<Request> read_request(const Call& call, int& code) {
     code = kBadInput;
     return std::nullopt;
   }
+  for (const std::string& remark : sim::remarks_on(*scenario))
+    call.console.err << "berth sim: " << remark << "\n";
   request.scenario = std::move(*scenario);
   request.seed = seed ? static_cast<std::uint64_t>(*seed) : request.scenario.seed;
   return request;

@@ -16,10 +16,11 @@ constexpr std::array<std::string_view, 5> kLive = {"policy", "tenant_defaults", 
 
 // Blocks that hold after a restart only; they are compared as a whole.
 constexpr std::string_view kSimulatedGpus = "gpus.simulated";
+constexpr std::string_view kKinds = "gpus.kinds";
 constexpr std::string_view kNodes = "cluster.nodes";
 
 bool is_whole(const ConfigValue& value) {
-  return value.section == kSimulatedGpus || value.section == kNodes;
+  return value.section == kSimulatedGpus || value.section == kKinds || value.section == kNodes;
 }
 
 bool is_live(const ConfigValue& value) {
@@ -135,6 +136,7 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
     result.sentences.push_back(std::string(section) + ": others after a restart");
   };
   tell_whole(kSimulatedGpus, old.gpus.simulated != now.gpus.simulated);
+  tell_whole(kKinds, old.gpus.kinds != now.gpus.kinds);
   tell_whole(kNodes, old.nodes != now.nodes);
   tell_blocks("tenant", result.tenants, result.sentences);
   tell_blocks("model", result.models, result.sentences);

@@ -64,6 +64,7 @@ memory = "256GB"
 gpus = 4
 kind = "A100"
 vram = "40GB"
+speed_by_class = { decode = 1.4 }
 island = 2
 gpus_per_socket = 2
 

@@ -103,6 +103,45 @@ TEST(ConfigErrors, ReferencesToModels) {
                   "\"llama3\"?"});
 }
 
+TEST(ConfigErrors, SpeedsByClassOfWork) {
+  const std::string speed = ": expected a number from 0.001 to 1000, found ";
+  EXPECT_EQ(errors_in("[[gpus.simulated]]\nvram = \"1GB\"\n"
+                      "speed_by_class = { a = \"fast\", b = 0, c = nan, \"\" = 1 }\n"),
+            (Texts{"b.toml:3:24: gpus.simulated.speed_by_class.a" + speed + "the string \"fast\"",
+                   "b.toml:3:36: gpus.simulated.speed_by_class.b" + speed + "the integer 0",
+                   "b.toml:3:43: gpus.simulated.speed_by_class.c" + speed + "the number nan",
+                   "b.toml:3:48: gpus.simulated.speed_by_class: \"\" is no name of a class of "
+                   "work; expected a printable name of 1 to 200 bytes"}));
+  EXPECT_EQ(errors_in("[[gpus.simulated]]\nvram = \"1GB\"\nspeed_by_class = [1]\n"),
+            Texts{"b.toml:3:18: gpus.simulated.speed_by_class: expected speeds by the name of a "
+                  "class of work, such as { decode = 1.4 }, found a list"});
+}
+
+TEST(ConfigErrors, SpeedsOfKindsAreForGpusThatAreFound) {
+  EXPECT_EQ(errors_in("[[gpus.kinds]]\nname = \"A\"\nspeed = 0\n[[gpus.kinds]]\nname = \"A\"\n"),
+            (Texts{"b.toml:3:9: gpus.kinds.speed: expected a number from 0.001 to 1000, found the "
+                   "integer 0",
+                   "b.toml:5:8: gpus.kinds.name: \"A\" is already the name of a kind of GPU, at "
+                   "b.toml:2:8"}));
+  EXPECT_EQ(errors_in("[gpus]\nsource = \"simulated\"\n[[gpus.kinds]]\nname = \"A\"\n"),
+            Texts{"b.toml:3:1: gpus.kinds: speeds of simulated GPUs stand in gpus.simulated"});
+  EXPECT_EQ(errors_in("[[gpus.kinds]]\nname = \"A\"\n[[cluster.nodes]]\nname = \"n\"\ncpu = 1\n"),
+            Texts{"b.toml:1:1: gpus.kinds: speeds of simulated GPUs stand in cluster.nodes"});
+}
+
+TEST(ConfigErrors, MoreClassesOfWorkThanCanBeToldApart) {
+  std::string queues;
+  for (int i = 0; i < 15; ++i) {
+    const std::string number = std::to_string(i);
+    queues += "[[queues]]\nname = \"q" + number + "\"\nwork_class = \"c" + number + "\"\n";
+  }
+  const std::string gpu = "[[gpus.simulated]]\nvram = \"1GB\"\nspeed_by_class = ";
+  EXPECT_EQ(errors_in(queues + gpu + "{ c3 = 1, d = 1 }\n"), Texts{});
+  EXPECT_EQ(errors_in(queues + gpu + "{ c3 = 1, d = 1, e = 2, f = 3 }\n"),
+            Texts{"b.toml:48:18: gpus.simulated.speed_by_class: \"e\" is one class of work too "
+                  "many; queues and GPUs together may name 16"});
+}
+
 TEST(ConfigErrors, TenantsThatMakeNoTree) {
   const auto tenant = [](const std::string& name, const std::string& parent) {
     return "[[tenants]]\nname = \"" + name + "\"\nparent = \"" + parent + "\"\n";

@@ -226,6 +226,13 @@ std::string toml_string(std::string_view text) {
   return result + "\"";
 }
 
+std::string toml_key(std::string_view text) {
+  const bool is_bare = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-';
+  });
+  return is_bare ? std::string(text) : toml_string(text);
+}
+
 std::optional<Node> parse_document(std::string_view text, std::uint32_t source,
                                    Diagnostics& diagnostics) {
   Parsed parsed = parse(text, source);

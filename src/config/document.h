@@ -52,6 +52,9 @@ std::string describe(const Node& node);
 // The text as a TOML string, in quotes.
 std::string toml_string(std::string_view text);
 
+// The text as a TOML key: bare where it can be, else in quotes.
+std::string toml_key(std::string_view text);
+
 // Parses a whole TOML text. A syntax error is reported and gives none.
 std::optional<Node> parse_document(std::string_view text, std::uint32_t source,
                                    Diagnostics& diagnostics);

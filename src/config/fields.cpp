@@ -48,7 +48,8 @@ UnitWords words_of(Unit unit) {
   return {"B, KiB, MiB or GiB", "MiB", "_mb"};
 }
 
-// The number as TOML, with its unit.
+}  // namespace
+
 std::string toml_of(std::int64_t value, const NumberType& type) {
   switch (type.kind) {
     case NumberType::Kind::integer:
@@ -66,7 +67,10 @@ std::string toml_of(std::int64_t value, const NumberType& type) {
   return {};
 }
 
-}  // namespace
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName &&
+         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; });
+}
 
 std::string expectation(const NumberType& type) {
   switch (type.kind) {
@@ -172,9 +176,7 @@ bool TableReader::text(std::string_view key, std::string& out) {
 bool TableReader::name(std::string_view key, std::string& out) {
   std::string value = out;
   if (!text(key, value)) return false;
-  const bool unprintable =
-      std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; });
-  if (value.empty() || value.size() > kLongestName || unprintable) {
+  if (!is_name(value)) {
     expected(key, *table_.find(key), "a printable name of 1 to 200 bytes");
     return false;
   }

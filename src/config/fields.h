@@ -62,6 +62,12 @@ constexpr NumberType sizes(std::int64_t low, std::int64_t high) {
   return {NumberType::Kind::bytes, low, high};
 }
 
+// The number as TOML, with its unit.
+std::string toml_of(std::int64_t value, const NumberType& type);
+
+// Not empty, not absurdly long, nothing unprintable.
+bool is_name(std::string_view text);
+
 // `an integer from 1 to 64`, `a duration such as "120ms", from 0s to 1h`.
 std::string expectation(const NumberType& type);
 
@@ -98,7 +104,7 @@ class TableReader {
   void error(std::string_view key, std::string message);
 
   bool text(std::string_view key, std::string& out);
-  // A name: not empty, not absurdly long, nothing unprintable.
+  // A text that is_name.
   bool name(std::string_view key, std::string& out);
   bool required_name(std::string_view key, std::string& out);
   bool boolean(std::string_view key, bool& out);

@@ -2,12 +2,12 @@
 #include "config/load_config.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "config/config_layers.h"
 #include "config/notes.h"
 #include "config/server_sections.h"
+#include "config/work_class.h"
 
 namespace berth::config {
 namespace {
@@ -62,6 +62,16 @@ void read_queues(TableReader& root, ServerConfig& config) {
   }
 }
 
+void check_work_classes(TableReader& root) {
+  std::vector<TableReader> queues = root.blocks("queues");
+  std::vector<TableReader> gpus = root.table("gpus").blocks("simulated");
+  for (TableReader& kind : root.table("gpus").blocks("kinds"))
+    gpus.push_back(kind);
+  for (TableReader& nodes : root.table("cluster").blocks("nodes"))
+    gpus.push_back(nodes);
+  config::check_work_classes(queues, gpus);
+}
+
 // In the order of reference: a section may name what an earlier one declares.
 ServerConfig read_config(const Node& document, const ReadFile& read_file,
                          Diagnostics& diagnostics) {
@@ -88,6 +98,7 @@ ServerConfig read_config(const Node& document, const ReadFile& read_file,
   TableReader cluster = root.table("cluster");
   read_cluster(cluster, files, config.nodes);
   check_hardware(root, config);
+  check_work_classes(root);
   root.finish();
   return config;
 }
@@ -114,7 +125,8 @@ std::vector<ConfigValue> values_of(const Notes& notes, const ConfigLayers& layer
 // One table of each kind is read, so that every reader asks for its keys. Errors do not matter.
 KeyBook read_keys() {
   constexpr std::string_view kSample =
-      "[[models]]\nname = \"m\"\n[[cluster.nodes]]\nname = \"n\"\n[[gpus.simulated]]\n";
+      "[[models]]\nname = \"m\"\n[[cluster.nodes]]\nname = \"n\"\n[[gpus.simulated]]\n"
+      "[[gpus.kinds]]\nname = \"k\"\n";
   Diagnostics diagnostics;
   Notes notes;
   diagnostics.note_in(&notes);
@@ -137,12 +149,6 @@ KeyBook read_keys() {
   return keys;
 }
 
-bool is_bare(std::string_view key) {
-  return !key.empty() && std::ranges::all_of(key, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-';
-  });
-}
-
 }  // namespace
 
 std::string ConfigValue::key() const {
@@ -151,7 +157,7 @@ std::string ConfigValue::key() const {
   if (block.starts_with('[')) {
     below += block;
   } else if (!block.empty()) {
-    below += "." + (is_bare(block) ? block : "\"" + block + "\"");
+    below += "." + toml_key(block);
   }
   return below + "." + name;
 }

@@ -243,8 +243,10 @@ weights = "4.5GB"
 name = "q"
 model = "m"
 executor = "process"
+work_class = "decode"
 [[gpus.simulated]]
 vram = "80GB"
+speed_by_class = { decode = 1.4, "in \"quotes\"" = 2 }
 [[gpus.simulated]]
 kind = "L4"
 vram = "24GB"
@@ -253,13 +255,35 @@ vram = "24GB"
   EXPECT_EQ(load(toml).config, loaded.config) << toml;
   EXPECT_NE(toml.find("\n[server]\ngrpc_address = \"127.0.0.1:50051\"\n"), toml.npos) << toml;
   EXPECT_NE(toml.find("usage_window_minutes = 1.5\n"), toml.npos) << toml;
+  EXPECT_NE(toml.find("work_class = \"decode\"\n"), toml.npos) << toml;
+  EXPECT_NE(toml.find("speed_by_class = { decode = 1.4, \"in \\\"quotes\\\"\" = 2 }\n"), toml.npos)
+      << toml;
+  EXPECT_EQ(loaded.config.gpus.simulated[0].speed_by_class,
+            (SpeedByClass{{"decode", Milli{1400}}, {"in \"quotes\"", Milli{2000}}}));
   EXPECT_NE(toml.find("# tls_key is not set\n"), toml.npos) << toml;
+}
+
+TEST(LoadConfig, SpeedsOfGpusThatAreFoundStandByKind) {
+  const LoadedConfig loaded = load(R"([[gpus.kinds]]
+name = "H100"
+speed = 2
+speed_by_class = { decode = 1.4 }
+[[gpus.kinds]]
+name = "A100"
+)");
+  EXPECT_EQ(loaded.config.gpus.kinds,
+            (std::vector<KindSpeed>{{"H100", Milli{2000}, {{"decode", Milli{1400}}}},
+                                    {"A100", std::nullopt, {}}}));
+  EXPECT_EQ(load(config_toml(loaded.values)).config, loaded.config);
+  EXPECT_EQ(shown(loaded, "gpus.kinds.H100.speed_by_class"),
+            "{ decode = 1.4 } (file berth.toml:4)");
 }
 
 TEST(LoadConfig, EveryKnownKeyIsShown) {
   std::vector<std::string> shown_keys;
-  for (const char* text : {"[[models]]\nname = \"m\"\nweights = \"1GB\"\n",
-                           "[[cluster.nodes]]\nname = \"n\"\ncpu = 1\n"}) {
+  for (const char* text :
+       {"[[models]]\nname = \"m\"\nweights = \"1GB\"\n", "[[gpus.kinds]]\nname = \"k\"\n",
+        "[[cluster.nodes]]\nname = \"n\"\ncpu = 1\n"}) {
     for (const ConfigValue& value : load(text).values) {
       const std::string name(value.name == "usage_window_minutes" ? "usage_window" : value.name);
       shown_keys.push_back(value.section.empty() ? name : value.section + "." + name);

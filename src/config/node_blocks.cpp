@@ -111,6 +111,7 @@ void read_kind(TableReader& table, NodeBlock& block) {
   std::optional<Milli> speed;
   table.number("speed", speed, thousandths(1, core::kSpeedMax));
   if (speed) block.speed = *speed;
+  read_speed_by_class(table, block.speed_by_class);
 }
 
 // Asks for all that concerns GPUs, whether there are any or not.
@@ -127,8 +128,8 @@ void read_gpus(TableReader& table, NodeBlock& block) {
   read_divisor(table, "gpus_per_switch", block.gpus > 0 ? block.gpus_per_socket : 0,
                "the GPUs of a socket", block.gpus_per_switch);
   if (block.gpus > 0 || table.has("gpus")) return;
-  for (const char* key : {"kind", "vram", "speed", "island", "nodes_per_island", "gpus_per_socket",
-                          "gpus_per_switch"}) {
+  for (const char* key : {"kind", "vram", "speed", "speed_by_class", "island", "nodes_per_island",
+                          "gpus_per_socket", "gpus_per_switch"}) {
     if (table.has_number(key)) table.error(key, table.path_of(key) + ": needs gpus");
   }
 }

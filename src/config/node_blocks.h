@@ -2,7 +2,7 @@
 //
 // A block stands for one or several equal nodes, described by numbers or by the XML of hwloc. Here
 // is how it is written and where each GPU sits in it; ids belong to the caller, who interns the
-// names of nodes, racks and kinds.
+// names of nodes, racks, kinds and classes of work.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "config/fields.h"
 #include "config/files.h"
 #include "config/hwloc.h"
+#include "config/work_class.h"
 #include "core/model/specs.h"
 
 namespace berth::config {
@@ -31,6 +32,7 @@ struct NodeBlock {
   std::string kind = "gpu";
   Mib vram{0};
   Milli speed{1000};
+  SpeedByClass speed_by_class;
   core::mig::Geometry mig = core::mig::Geometry::none;
   std::int64_t island = 1;            // GPUs of a node that NVLink joins; 1: none
   std::int64_t nodes_per_island = 0;  // above 0: whole nodes are joined instead
@@ -45,7 +47,7 @@ struct NodeBlock {
   // Islands of the block, and the one that a GPU of a node is in; none: it is joined to no other.
   std::int64_t islands() const;
   std::optional<std::int64_t> island_of(std::int64_t node, std::int64_t gpu) const;
-  // What does not depend on the ids of its node, kind and island.
+  // What does not depend on the ids of its node, kind, island and classes of work.
   core::GpuSpec gpu_spec(std::int64_t gpu) const;
 
   bool operator==(const NodeBlock&) const = default;

@@ -138,7 +138,7 @@ void read_model(TableReader& table, std::string& name, core::ModelSpec& model) {
 }
 
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
-                core::QueueSpec& queue) {
+                core::QueueSpec& queue, std::string& work_class) {
   table.required_name("name", name);
   std::size_t model = 0;
   if (table.reference("model", "model", models, model)) {
@@ -153,6 +153,7 @@ void read_queue(TableReader& table, std::span<const std::string> models, std::st
   constexpr NumberType kRun = durations(0, kLongestRun);
   table.number("batch_base", queue.batch_base, kRun);
   table.number("batch_per_task", queue.batch_per_task, kRun);
+  table.name("work_class", work_class);
   check_batch_time(table, "batch_per_task", queue.batch_base, queue.batch_per_task,
                    queue.max_batch_size);
   if (queue.max_gpus && *queue.max_gpus < queue.min_gpus) {
@@ -174,6 +175,7 @@ void read_gpu_block(TableReader& table, GpuBlock& gpus) {
   table.number("count", gpus.count, integers(1, core::kGpusMax));
   table.required_number("vram", gpus.vram, vram_amounts(1));
   table.number("speed", gpus.speed, thousandths(1, core::kSpeedMax));
+  read_speed_by_class(table, gpus.speed_by_class);
 }
 
 }  // namespace berth::config

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/fields.h"
+#include "config/work_class.h"
 #include "core/model/specs.h"
 
 namespace berth::config {
@@ -73,8 +74,9 @@ void put_in_tree(std::vector<TableReader>& tables, Catalog<Spec>& tenants, SpecO
 }
 void read_model(TableReader& table, std::string& name, core::ModelSpec& model);
 // `models` are the names that a queue's model may have; the position is its id.
+// Its class of work is a name, whose number the caller knows; "": none.
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
-                core::QueueSpec& queue);
+                core::QueueSpec& queue, std::string& work_class);
 
 // One or several equal GPUs.
 struct GpuBlock {
@@ -83,6 +85,7 @@ struct GpuBlock {
   std::int64_t count = 1;
   Mib vram{0};
   Milli speed{1000};
+  SpeedByClass speed_by_class;
 
   // `name`, or `name-i` if there are several.
   std::string name_of(std::int64_t i) const;

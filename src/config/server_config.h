@@ -102,7 +102,8 @@ enum class Executor : std::uint8_t { simulated, process };
 enum class RanksBy : std::uint8_t { gpu, node };
 
 struct Queue {
-  core::QueueSpec spec;  // its model is a position in ServerConfig::models
+  core::QueueSpec spec;    // its model is a position in ServerConfig::models; it has no class
+  std::string work_class;  // "": none
   Executor executor = Executor::simulated;
   RanksBy ranks = RanksBy::gpu;
 
@@ -111,9 +112,19 @@ struct Queue {
 
 enum class GpuSource : std::uint8_t { automatic, simulated, nvidia_smi };
 
+// [[gpus.kinds]]: how fast GPUs of a kind are, of those that nvidia-smi finds.
+struct KindSpeed {
+  std::string name;
+  std::optional<Milli> speed;  // none: what is known of the kind
+  SpeedByClass speed_by_class;
+
+  bool operator==(const KindSpeed&) const = default;
+};
+
 // [gpus]
 struct GpuSection {
   GpuSource source = GpuSource::automatic;
+  std::vector<KindSpeed> kinds;
   std::vector<GpuBlock> simulated;
 
   bool operator==(const GpuSection&) const = default;

@@ -22,6 +22,15 @@ bool has_room(TableReader& table, std::int64_t have, std::int64_t more, std::int
 
 void read_gpus(TableReader& table, GpuSection& gpus) {
   table.choice("source", gpu_source_names(), gpus.source);
+  NameBook kinds("kind of GPU");
+  for (TableReader& inner : table.blocks("kinds")) {
+    KindSpeed& kind = gpus.kinds.emplace_back();
+    inner.required_name("name", kind.name);
+    inner.number("speed", kind.speed, thousandths(1, core::kSpeedMax));
+    read_speed_by_class(inner, kind.speed_by_class);
+    inner.finish();
+    kinds.claim(kind.name, inner.origin_of("name"), "gpus.kinds.name", table.diagnostics());
+  }
   NameBook names("GPU");
   std::int64_t total = 0;
   for (TableReader& inner : table.blocks("simulated")) {
@@ -77,8 +86,13 @@ void read_cluster(TableReader& table, const FileSource& files, std::vector<NodeB
 }
 
 void check_hardware(TableReader& root, const ServerConfig& config) {
-  if (!root.table("cluster").has("nodes")) return;
   TableReader gpus = root.table("gpus");
+  const bool describes_nodes = root.table("cluster").has("nodes");
+  if (gpus.has("kinds") && (describes_nodes || config.gpus.source == GpuSource::simulated)) {
+    gpus.error("kinds", std::string("gpus.kinds: speeds of simulated GPUs stand in ") +
+                            (describes_nodes ? "cluster.nodes" : "gpus.simulated"));
+  }
+  if (!describes_nodes) return;
   if (gpus.has("simulated")) {
     gpus.error("simulated", "gpus.simulated: the GPUs are already given as cluster.nodes");
   }

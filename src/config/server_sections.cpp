@@ -102,7 +102,7 @@ void read_tenant(TableReader& table, std::span<const std::string> tenants, std::
 
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
                 Queue& queue) {
-  read_queue(table, models, name, queue.spec);
+  read_queue(table, models, name, queue.spec, queue.work_class);
   table.choice("executor", executor_names(), queue.executor);
   table.choice("ranks", ranks_names(), queue.ranks);
   table.finish();

@@ -62,6 +62,8 @@ void put_queue(State& state, const PutQueue& put) {
   ASSERT(flaw_in(put.spec) == nullptr);
   Queue& queue = state.queue(put.queue);
   const ModelId before = queue.spec.model;
+  // What was learned is in times of the other class's speeds.
+  if (queue.spec.work_class != put.spec.work_class) queue.batch_time = {};
   queue.spec = put.spec;
   queue.spec.model = before;
   if (put.spec.model && queue.gangs > 0) {

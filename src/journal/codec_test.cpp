@@ -215,6 +215,25 @@ TEST(CodecGolden, PutTenantWithAndWithoutLimits) {
                    "010500000000000000 010400000000000000 01"));
 }
 
+TEST(CodecGolden, PutQueueAndPutGpuWithClassesOfWork) {
+  core::QueueSpec queue;
+  queue.work_class = WorkClassId{3};
+  EXPECT_EQ(to_hex(encoded(core::Event{Time{0}, core::PutQueue{QueueId{1}, queue}})),
+            packed("03 0000000000000000 01000000 ffffffff "  // tag, now, queue, model: none
+                   "01000000 0000000000000000 00 00 03 "     // size, wait, adaptive, late, class
+                   "00 0000000000000000 "                    // max_gpus, min_gpus
+                   "0000000000000000 0000000000000000"));    // batch_base, batch_per_task
+  core::GpuSpec gpu;
+  gpu.vram = Mib{4096};
+  gpu.class_speeds = {{WorkClassId{3}, Milli{1400}}};
+  EXPECT_EQ(to_hex(encoded(core::Event{Time{0}, core::PutGpu{GpuId{2}, gpu}})),
+            packed("05 0000000000000000 02000000 "       // tag, now, gpu
+                   "00000000 00000000 "                  // node, kind
+                   "0010000000000000 e803000000000000 "  // vram, speed
+                   "ffffffff 00 00 00 "                  // island: none, socket, switch, mig
+                   "01000000 03 7805000000000000"));     // class_speeds
+}
+
 TEST(CodecGolden, BatchStarted) {
   core::BatchStarted x;
   x.lease = {1};

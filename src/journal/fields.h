@@ -142,11 +142,13 @@ BERTH_FIELDS(Milli, value);
 BERTH_FIELDS(core::TenantSpec, parent, weight, max_queue_size, token_bucket_size, token_refill_rate,
              daily_token_limit, guaranteed_gpus, borrow_gpus, max_gpus, isolation);
 BERTH_FIELDS(core::QueueSpec, model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late,
-             max_gpus, min_gpus, batch_base, batch_per_task);
+             work_class, max_gpus, min_gpus, batch_base, batch_per_task);
 BERTH_FIELDS(core::ModelSpec, weights, vram_per_task, load_time, keep_alive);
 BERTH_FIELDS(core::Shape, gpus, groups, within, required, profile, share, vram, cpu, memory, kinds);
 BERTH_FIELDS(core::NodeSpec, rack, cpu, memory);
-BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch, mig);
+BERTH_FIELDS(core::ClassSpeed, work_class, speed);
+BERTH_FIELDS(core::GpuSpec, node, kind, vram, speed, island, socket, pcie_switch, mig,
+             class_speeds);
 BERTH_FIELDS(core::MigInstance, geometry, profile, start);
 BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, age_step, patience,
              tier_patience, max_holds, starts_per_step, max_live_tasks, live_reserve, aging_factor,

@@ -304,7 +304,7 @@ BERTH_FIELDS(RipeRecord, task, reason);
 // ---- Sections -----------------------------------------------------------------------------------
 
 // Goes up when a record or a section changes.
-inline constexpr std::uint32_t kStateVersion = 1;
+inline constexpr std::uint32_t kStateVersion = 2;
 
 enum class StateSection : std::uint32_t {
   engine = 1,

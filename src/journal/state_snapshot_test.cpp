@@ -448,7 +448,7 @@ TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
   EXPECT_EQ(refusal(with_section(bytes, StateSection::queues, none)),
             "engine: expected a queue that exists at byte 0");
   EXPECT_EQ(refusal(with_section(bytes, StateSection::models, none)),
-            "gpus: expected a model that exists at byte 65");
+            "gpus: expected a model that exists at byte 69");
 
   auto signals = copy_of(*SnapshotReader::open(bytes)->section(7));
   signals.insert(signals.end(), signals.begin(), signals.end());

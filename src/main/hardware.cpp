@@ -18,10 +18,29 @@ std::string lower(std::string text) {
   return text;
 }
 
+std::vector<agent::ClassSpeed> speeds_of(const config::SpeedByClass& speeds) {
+  std::vector<agent::ClassSpeed> result;
+  for (const config::NamedSpeed& its : speeds)
+    result.push_back({its.work_class, static_cast<std::uint32_t>(its.speed.value)});
+  return result;
+}
+
+void take_speeds(const std::vector<config::KindSpeed>& kinds,
+                 std::vector<agent::GpuDescription>& gpus) {
+  for (agent::GpuDescription& gpu : gpus) {
+    const auto kind = std::ranges::find(kinds, gpu.kind, &config::KindSpeed::name);
+    if (kind == kinds.end()) continue;
+    if (kind->speed) gpu.speed_milli = static_cast<std::uint32_t>(kind->speed->value);
+    gpu.speed_by_class = speeds_of(kind->speed_by_class);
+  }
+}
+
 std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
   if (section.source != config::GpuSource::simulated) {
     std::vector<agent::GpuDescription> found = agent::find_gpus();
-    if (section.source == config::GpuSource::nvidia_smi || !found.front().simulated) return found;
+    const bool are_real = !found.front().simulated;
+    if (are_real) take_speeds(section.kinds, found);
+    if (section.source == config::GpuSource::nvidia_smi || are_real) return found;
   }
   std::vector<agent::GpuDescription> gpus;
   for (const config::GpuBlock& block : section.simulated) {
@@ -32,6 +51,7 @@ std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
       gpu.kind = block.kind;
       gpu.vram_mb = block.vram.value;
       gpu.speed_milli = static_cast<std::uint32_t>(block.speed.value);
+      gpu.speed_by_class = speeds_of(block.speed_by_class);
       gpu.simulated = true;
       gpus.push_back(std::move(gpu));
     }
@@ -49,6 +69,7 @@ void add_gpus(const config::NodeBlock& block, std::int64_t node, Hardware& hardw
     gpu.kind = block.kind;
     gpu.vram_mb = spec.vram.value;
     gpu.speed_milli = static_cast<std::uint32_t>(spec.speed.value);
+    gpu.speed_by_class = speeds_of(block.speed_by_class);
     gpu.simulated = true;
     gpu.socket = spec.socket;
     gpu.pcie_switch = spec.pcie_switch;
@@ -72,6 +93,32 @@ void take_places(const config::HwlocNode& topology, Hardware& hardware) {
     gpu.socket = found->socket;
     gpu.pcie_switch = found->pcie_switch;
     gpu.island = found->island ? "island-" + std::to_string(*found->island) : "";
+  }
+}
+
+// Where GPUs were found: a kind that none of them is of may be misspelt.
+void remark_on_kinds(const std::vector<config::KindSpeed>& kinds, Hardware& hardware) {
+  std::vector<std::string> found;
+  for (const agent::GpuDescription& gpu : hardware.gpus)
+    found.push_back(gpu.kind);
+  for (const config::KindSpeed& kind : kinds) {
+    if (hardware.is_simulated() || std::ranges::find(found, kind.name) != found.end()) continue;
+    hardware.remarks.push_back("gpus.kinds has speeds of the kind " + config::quoted(kind.name) +
+                               ", and no GPU is of it" + config::suggestion(kind.name, found));
+  }
+}
+
+void remark_on_classes(const config::Catalog<config::Queue>& queues, Hardware& hardware) {
+  std::vector<std::string> known;
+  for (const agent::GpuDescription& gpu : hardware.gpus)
+    for (const agent::ClassSpeed& its : gpu.speed_by_class)
+      known.push_back(its.work_class);
+  std::ranges::sort(known);
+  known.erase(std::ranges::unique(known).begin(), known.end());
+  for (std::size_t i = 0; i < queues.size(); ++i) {
+    std::string remark =
+        config::remark_on_class(queues.names[i], queues.specs[i].work_class, known);
+    if (!remark.empty()) hardware.remarks.push_back(std::move(remark));
   }
 }
 
@@ -131,8 +178,12 @@ Hardware own_node(const config::NodeSection& section, const agent::Machine& mach
 }
 
 Hardware hardware_for(const config::ServerConfig& config) {
-  if (!config.nodes.empty()) return described_nodes(config.nodes);
-  return own_node(config.node, agent::read_machine(), gpus_for(config.gpus));
+  Hardware hardware = !config.nodes.empty()
+                          ? described_nodes(config.nodes)
+                          : own_node(config.node, agent::read_machine(), gpus_for(config.gpus));
+  remark_on_kinds(config.gpus.kinds, hardware);
+  remark_on_classes(config.queues, hardware);
+  return hardware;
 }
 
 std::string listing(const Hardware& hardware, const config::ServerConfig& config) {

@@ -200,8 +200,11 @@ Result<std::vector<std::string>> Server::reload(bool dry_run) {
   const std::lock_guard lock(config_mutex_);
   config::ConfigChanges changes = config::changes(config_, *next);
   if (dry_run || changes.empty()) return changes.sentences;
+  const auto tell = [](const service::ControlOutcome& outcome) {
+    if (!outcome.flaw.empty()) log_warning("not as configured: " + outcome.flaw);
+  };
   for (service::Control& control : controls_for(changes, next->config)) {
-    if (!service_->offer(service::ControlCommand{std::move(control), {}})) {
+    if (!service_->offer(service::ControlCommand{std::move(control), tell})) {
       return Error{"the server has too much to do; try again"};
     }
   }

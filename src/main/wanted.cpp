@@ -9,7 +9,7 @@ namespace {
 service::DefineQueue definition(const std::string& name, const config::Queue& queue,
                                 const config::ServerConfig& in) {
   const ModelId model = queue.spec.model;
-  return {name, model ? in.models.names[model.value] : "", queue.spec};
+  return {name, model ? in.models.names[model.value] : "", queue.spec, queue.work_class};
 }
 
 service::DefineTenant definition(const std::string& name, const config::Tenant& tenant,

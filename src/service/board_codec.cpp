@@ -1,6 +1,8 @@
 // See board_codec.h. What can be counted again from the tasks and leases is not written.
 #include "service/board_codec.h"
 
+#include <algorithm>
+
 #include "core/model/ranges.h"
 #include "journal/codec.h"
 
@@ -143,9 +145,7 @@ bool is_next(const Names& names, const Note& note) {
   } else if (const auto* gpu = std::get_if<GpuNamed>(&note)) {
     return gpu->gpu.value == names.gpus().size();
   } else if (const auto* part = std::get_if<PartNamed>(&note)) {
-    return part->number == (part->noun == PartNamed::Noun::kind   ? names.next_kind().value
-                            : part->noun == PartNamed::Noun::rack ? names.next_rack().value
-                                                                  : names.next_island().value);
+    return part->number == names.next_number(part->noun);
   } else if (const auto* node = std::get_if<NodeNamed>(&note)) {
     return node->node == names.next_node();
   } else if (const auto* signal = std::get_if<SignalNamed>(&note)) {
@@ -156,12 +156,18 @@ bool is_next(const Names& names, const Note& note) {
   return false;
 }
 
+bool is_named(const Names& names, WorkClassId work_class) {
+  return work_class.value < names.work_classes().size();
+}
+
 // Of something that was named.
 bool is_of_known(const Names& names, const core::Event& event) {
   if (const auto* tenant = std::get_if<core::PutTenant>(&event.body)) {
     return tenant->tenant.value < names.tenants().size();
   } else if (const auto* queue = std::get_if<core::PutQueue>(&event.body)) {
-    return queue->queue.value < names.queues().size();
+    const WorkClassId work_class = queue->spec.work_class;
+    return queue->queue.value < names.queues().size() &&
+           (!work_class || is_named(names, work_class));
   } else if (const auto* model = std::get_if<core::PutModel>(&event.body)) {
     return model->model.value < names.models().size();
   } else if (const auto* node = std::get_if<core::PutNode>(&event.body)) {
@@ -169,7 +175,11 @@ bool is_of_known(const Names& names, const core::Event& event) {
   } else if (const auto* gone = std::get_if<core::NodeLost>(&event.body)) {
     return gone->node.value < names.nodes().size();
   } else if (const auto* gpu = std::get_if<core::PutGpu>(&event.body)) {
-    return gpu->gpu.value < names.gpus().size();
+    const auto knows_class = [&](const core::ClassSpeed& its) {
+      return is_named(names, its.work_class);
+    };
+    return gpu->gpu.value < names.gpus().size() &&
+           std::ranges::all_of(gpu->spec.class_speeds, knows_class);
   } else if (const auto* pause = std::get_if<core::PauseTenant>(&event.body)) {
     return pause->tenant.value < names.tenants().size();
   } else if (const auto* stop = std::get_if<core::PauseQueue>(&event.body)) {

@@ -101,8 +101,9 @@ struct DefineTenant {
 };
 struct DefineQueue {
   std::string name;
-  std::string model;  // "": none
-  core::QueueSpec spec;
+  std::string model;            // "": none
+  core::QueueSpec spec;         // its model and class are not read
+  std::string work_class = {};  // "": none
 };
 struct DefineModel {
   std::string name;
@@ -143,12 +144,13 @@ struct PackingKnown {
 };
 
 struct ControlOutcome {
-  enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree };
+  enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree, too_many_classes };
   Kind kind = Kind::done;
   core::Reason reason;      // of a refusal by the core
   std::string noun;         // unknown_name: "queue"
   std::string name;         // and "lmm"
-  std::string flaw;         // bad_tree: why the tenant cannot stand below its parent
+  std::string flaw;         // bad_tree: why the tenant cannot stand below its parent;
+                            // too_many_classes: why the queue's work cannot be of that one
   std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
   bool created = false;     // Define…: it is new
   std::optional<core::Explanation> explanation;

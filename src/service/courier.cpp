@@ -66,6 +66,9 @@ void note_batch(Courier::Errand& errand, const core::BatchStarted& batch, const 
   const QueueEntry& queue = board.names().queues()[batch.queue.value];
   errand.queue = queue.name;
   errand.queue_spec = queue.spec;
+  if (queue.spec.work_class) {
+    errand.work_class = board.names().work_classes()[queue.spec.work_class.value];
+  }
   if (batch.model) errand.model = board.names().models()[batch.model.value].name;
   for (const core::StartedTask& started : batch.tasks) {
     const TaskLine* line = board.tasks().find(started.task);
@@ -117,6 +120,7 @@ v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& b
   lease.set_expected_ms(batch.expected.ns / kNsPerMs);
   lease.set_batch_base_us(errand.queue_spec.batch_base.ns / kNsPerUs);
   lease.set_batch_per_task_us(errand.queue_spec.batch_per_task.ns / kNsPerUs);
+  lease.set_work_class(std::move(errand.work_class));
   for (std::string& gpu : errand.gpus)
     lease.add_gpus(std::move(gpu));
   if (errand.gang.size() > 0) *lease.mutable_gang() = std::move(errand.gang);

@@ -42,6 +42,7 @@ class Courier {
     std::vector<std::string> tenants;  // of the cards
     Mib weights{0};
     core::QueueSpec queue_spec;
+    std::string work_class;  // of the queue; "": none
     Time now;
   };
   // Under the view's lock, after the action was applied. Nothing to carry: adds nothing.

@@ -57,6 +57,21 @@ std::string flaw_in_nodes(const v1::Hello& hello) {
   return "";
 }
 
+std::string flaw_in_speeds(const v1::Gpu& gpu) {
+  std::set<std::string> named;
+  for (const v1::ClassSpeed& its : gpu.speed_by_class()) {
+    const std::string what =
+        "the agent names GPU " + quoted(gpu.uuid()) + " with a speed for work of class ";
+    if (its.work_class().empty()) return what + "\"\"; expected a name";
+    if (!named.insert(its.work_class()).second) return what + quoted(its.work_class()) + " twice";
+    if (its.speed_milli() < 1 || its.speed_milli() > core::kSpeedMax) {
+      return what + quoted(its.work_class()) + " of " + std::to_string(its.speed_milli()) +
+             "/1000; expected a speed in range";
+    }
+  }
+  return "";
+}
+
 std::string flaw_in_gpus(const v1::Hello& hello) {
   std::set<std::string> nodes;
   for (const v1::Node& node : nodes_of(hello))
@@ -71,6 +86,7 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
              std::to_string(gpu.vram_mb()) + " MiB and a speed of " +
              std::to_string(gpu.speed_milli()) + "/1000; expected " + expected;
     }
+    if (std::string flaw = flaw_in_speeds(gpu); !flaw.empty()) return flaw;
     if (!gpu.mig().empty() && core::mig::geometry_named(gpu.mig()) == core::mig::Geometry::none) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " as cut by " + quoted(gpu.mig()) +
              "; expected one of " + core::mig::names_of_geometries(~std::uint64_t{0});
@@ -89,9 +105,21 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
   return "";
 }
 
+// The classes that queues and GPUs name now.
+std::set<std::string> named_work_classes(const Names& names) {
+  std::set<std::string> classes;
+  for (std::size_t i = 0; i < names.work_classes().size(); ++i) {
+    if ((names.named_work_classes() >> i & 1) != 0) classes.insert(names.work_classes()[i]);
+  }
+  return classes;
+}
+
 std::string flaw_in_counts(const Names& names, const v1::Hello& hello) {
   std::set<std::string> kinds, racks, islands, nodes, gpus;
+  std::set<std::string> classes = named_work_classes(names);
   for (const v1::Gpu& gpu : hello.gpus()) {
+    for (const v1::ClassSpeed& its : gpu.speed_by_class())
+      classes.insert(its.work_class());
     if (!names.gpu(gpu.uuid())) gpus.insert(gpu.uuid());
     if (!names.kind(gpu.kind())) kinds.insert(gpu.kind());
     if (!gpu.island().empty() && !names.island(gpu.island())) islands.insert(gpu.island());
@@ -107,6 +135,7 @@ std::string flaw_in_counts(const Names& names, const v1::Hello& hello) {
   };
   for (std::string found :
        {flaw(names.next_kind().value, kinds.size(), core::kMaxKinds, "kinds of GPU"),
+        flaw(0, classes.size(), core::kMaxWorkClasses, "classes of work"),
         flaw(names.next_node().value, nodes.size(), core::kNodesMax, "nodes"),
         flaw(names.gpus().size(), gpus.size(), core::kGpusMax, "GPUs"),
         flaw(names.next_rack().value, racks.size(), core::kNodesMax, "racks"),

@@ -20,7 +20,7 @@ std::vector<v1::Node> nodes_of(const v1::Hello& hello);
 const std::string& node_of(const v1::Hello& hello, const v1::Gpu& gpu);
 
 // What does not depend on the numbers of node, kind, island and rack.
-core::GpuSpec spec_of(const v1::Gpu& gpu);
+core::GpuSpec spec_of(const v1::Gpu& gpu);  // without its speeds by class, which have names
 core::NodeSpec spec_of(const v1::Node& node);
 
 // "": nothing is wrong.

@@ -37,6 +37,12 @@ v1::Gpu& add_gpu(v1::Hello& hello, const std::string& node, const std::string& i
   return gpu;
 }
 
+void add_speed(v1::Gpu& gpu, const std::string& work_class, std::uint32_t speed_milli) {
+  v1::ClassSpeed& speed = *gpu.add_speed_by_class();
+  speed.set_work_class(work_class);
+  speed.set_speed_milli(speed_milli);
+}
+
 // Two nodes of two GPUs, each pair an island.
 v1::Hello two_nodes() {
   v1::Hello hello;
@@ -88,6 +94,53 @@ TEST_F(Hellos, NodesRacksAndLinksReachTheCore) {
   EXPECT_EQ(state().gpus[3].spec.node, NodeId{1});
   EXPECT_EQ(state().gpus[3].spec.socket, 1);
   EXPECT_NE(state().gpus[3].spec.island, state().gpus[0].spec.island);
+}
+
+TEST_F(Hellos, SpeedsByClassReachTheCoreAndLeasesNameTheClass) {
+  desk_.control(DefineQueue{"llm", "", {}, "training"});
+  v1::Hello said = two_nodes();
+  add_speed(*said.mutable_gpus(1), "decode", 1400);
+  add_speed(*said.mutable_gpus(1), "training", 4000);
+  hello(said);
+  EXPECT_EQ(desk_.agent.welcome.refused(), "");
+  EXPECT_EQ(names().work_class("training"), WorkClassId{0});
+  EXPECT_EQ(names().work_class("decode"), WorkClassId{1});
+  using Speeds = std::vector<core::ClassSpeed>;
+  EXPECT_EQ(state().gpus[1].spec.class_speeds,
+            (Speeds{{WorkClassId{0}, Milli{4000}}, {WorkClassId{1}, Milli{1400}}}));
+  EXPECT_EQ(state().gpus[0].spec.class_speeds, Speeds{});
+  const std::uint64_t events = desk_.sequencer.next_seq();
+  hello(said);
+  EXPECT_EQ(desk_.sequencer.next_seq(), events) << "the same again is no event";
+
+  desk_.submit(new_task("one"));
+  ASSERT_EQ(desk_.agent.leases.size(), 1U);
+  EXPECT_EQ(desk_.agent.leases[0].work_class(), "training");
+  desk_.control(DefineQueue{"llm", "", {}});
+  desk_.submit(new_task("two"));
+  EXPECT_EQ(desk_.agent.leases.at(1).work_class(), "");
+}
+
+// What nothing names any more leaves its number to what is new.
+TEST_F(Hellos, OfManyClassesOverTimeOnlyThoseCountThatAreNamed) {
+  for (int i = 0; i < 40; ++i) {
+    desk_.control(DefineQueue{"llm", "", {}, "class-" + std::to_string(i)});
+    const WorkClassId its = names().queues()[0].spec.work_class;
+    EXPECT_EQ(names().work_classes().at(its.value), "class-" + std::to_string(i));
+  }
+  EXPECT_FALSE(names().work_class("class-20"));
+  v1::Hello said = two_nodes();
+  for (int i = 0; i < 15; ++i)
+    add_speed(*said.mutable_gpus(0), "speed-" + std::to_string(i), 1000);
+  hello(said);
+  EXPECT_EQ(desk_.agent.welcome.refused(), "");
+  EXPECT_EQ(state().gpus[0].spec.class_speeds.size(), 15U);
+  EXPECT_EQ(names().named_work_classes(), 0xffffU);
+  const ControlOutcome outcome = desk_.control(DefineQueue{"other", "", {}, "more"});
+  EXPECT_EQ(outcome.kind, ControlOutcome::Kind::too_many_classes);
+  EXPECT_EQ(outcome.flaw.substr(0, 84),
+            "queues and GPUs name 16 classes of work already, and no more are told apart; use one");
+  EXPECT_FALSE(names().queue("other"));
 }
 
 TEST_F(Hellos, TheSameHelloAgainIsNoEvent) {
@@ -198,6 +251,25 @@ TEST_F(Refusals, OfGpus) {
   EXPECT_EQ(refusal(said),
             "the agent names GPU \"GPU-2\" on socket 256 and PCIe switch 0; they are numbered from "
             "0 to 255 inside a node");
+}
+
+TEST_F(Refusals, OfSpeedsByClass) {
+  v1::Hello said = two_nodes();
+  add_speed(*said.mutable_gpus(0), "decode", 0);
+  const std::string what = "the agent names GPU \"GPU-0\" with a speed for work of class ";
+  EXPECT_EQ(refusal(said), what + "\"decode\" of 0/1000; expected a speed in range");
+  said = two_nodes();
+  add_speed(*said.mutable_gpus(0), "", 1000);
+  EXPECT_EQ(refusal(said), what + "\"\"; expected a name");
+  said = two_nodes();
+  for (int i = 0; i < 2; ++i)
+    add_speed(*said.mutable_gpus(0), "decode", 1000);
+  EXPECT_EQ(refusal(said), what + "\"decode\" twice");
+  said = two_nodes();
+  for (int i = 0; i < 17; ++i)
+    add_speed(*said.mutable_gpus(i % 2), "class-" + std::to_string(i), 1000);
+  EXPECT_EQ(refusal(said),
+            "with this agent the cluster would have 17 classes of work; at most 16 are told apart");
 }
 
 TEST_F(Refusals, OfLinksThatContradictOneAnother) {

@@ -2,6 +2,7 @@
 #include "service/names.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/assert.h"
 
@@ -25,7 +26,7 @@ auto find_scoped(const Map& map, TenantId tenant, std::string_view name) {
 template <class Number>
 Number Names::find(const Index& index, std::string_view name) {
   const auto at = index.find(name);
-  return at == index.end() ? Number::none() : Number{at->second};
+  return at == index.end() ? Number::none() : Number{static_cast<typename Number::rep>(at->second)};
 }
 
 TenantId Names::tenant(std::string_view name) const { return find<TenantId>(tenant_index_, name); }
@@ -36,6 +37,29 @@ NodeId Names::node(std::string_view name) const { return find<NodeId>(node_index
 KindId Names::kind(std::string_view name) const { return find<KindId>(kind_index_, name); }
 RackId Names::rack(std::string_view name) const { return find<RackId>(rack_index_, name); }
 IslandId Names::island(std::string_view name) const { return find<IslandId>(island_index_, name); }
+
+WorkClassId Names::work_class(std::string_view name) const {
+  return find<WorkClassId>(work_class_index_, name);
+}
+
+std::uint32_t Names::named_work_classes() const {
+  std::uint32_t named = 0;
+  for (const QueueEntry& queue : queues_)
+    if (queue.spec.work_class) named |= 1U << queue.spec.work_class.value;
+  for (const GpuEntry& gpu : gpus_)
+    for (const core::ClassSpeed& its : gpu.spec.class_speeds)
+      named |= 1U << its.work_class.value;
+  return named;
+}
+
+WorkClassId Names::next_work_class(std::uint32_t taken) const {
+  std::size_t next = work_classes_.size();
+  if (next == core::kMaxWorkClasses) {
+    next = static_cast<std::size_t>(std::countr_one(named_work_classes() | taken));
+  }
+  return next < core::kMaxWorkClasses ? WorkClassId{static_cast<std::uint8_t>(next)}
+                                      : WorkClassId::none();
+}
 
 GroupId Names::group(TenantId tenant, std::string_view name) const {
   return find_scoped(groups_, tenant, name);
@@ -49,12 +73,38 @@ std::string_view Names::signal_name(SignalId signal) const {
 }
 
 void Names::name_part(const PartNamed& part) {
-  const bool is_kind = part.noun == PartNamed::Noun::kind;
-  const bool is_rack = part.noun == PartNamed::Noun::rack;
-  Index& index = is_kind ? kind_index_ : is_rack ? rack_index_ : island_index_;
-  std::vector<std::string>& names = is_kind ? kinds_ : is_rack ? racks_ : islands_;
-  grown(names, part.number) = part.name;
-  index[part.name] = part.number;
+  const auto name_in = [&](std::vector<std::string>& names, Index& index) {
+    std::string& name = grown(names, part.number);
+    // A class that nothing names any more gives its number to another.
+    const auto before = index.find(name);
+    if (before != index.end() && before->second == part.number) index.erase(before);
+    name = part.name;
+    index[part.name] = part.number;
+  };
+  switch (part.noun) {
+    case PartNamed::Noun::kind:
+      return name_in(kinds_, kind_index_);
+    case PartNamed::Noun::rack:
+      return name_in(racks_, rack_index_);
+    case PartNamed::Noun::island:
+      return name_in(islands_, island_index_);
+    case PartNamed::Noun::work_class:
+      return name_in(work_classes_, work_class_index_);
+  }
+}
+
+std::uint32_t Names::next_number(PartNamed::Noun noun) const {
+  switch (noun) {
+    case PartNamed::Noun::kind:
+      return next_kind().value;
+    case PartNamed::Noun::rack:
+      return next_rack().value;
+    case PartNamed::Noun::island:
+      return next_island().value;
+    case PartNamed::Noun::work_class:
+      return next_work_class().value;
+  }
+  return UINT32_MAX;
 }
 
 void Names::name_node(const NodeNamed& node) {
@@ -161,6 +211,7 @@ std::vector<Note> Names::notes() const {
   add_parts(PartNamed::Noun::kind, kinds_);
   add_parts(PartNamed::Noun::rack, racks_);
   add_parts(PartNamed::Noun::island, islands_);
+  add_parts(PartNamed::Noun::work_class, work_classes_);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i)
     notes.emplace_back(NodeNamed{{i}, nodes_[i].name, nodes_[i].agent, nodes_[i].address});
   for (std::uint32_t i = 0; i < gpus_.size(); ++i) {

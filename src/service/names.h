@@ -1,9 +1,10 @@
 // Names: which name has which number, and what was last said of it: tenants, queues, models, nodes,
-// GPUs, their kinds, racks and islands, groups, signals. A plain value without locks; the sequencer
-// has one at the newest event, the view one at the last released.
+// GPUs, their kinds, racks and islands, classes of work, groups, signals. A plain value without
+// locks; the sequencer has one at the newest event, the view one at the last released.
 //
-// Numbers are dense and never reused. It changes only by apply, with notes and events in the order
-// of the journal, so recovery arrives at the same value.
+// Numbers are dense and never reused, but for those of classes of work: there are few, so that one
+// that nothing names any more is given to another. It changes only by apply, with notes and events
+// in the order of the journal, so recovery arrives at the same value.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +68,7 @@ class Names {
   const std::vector<ModelEntry>& models() const { return models_; }
   const std::vector<GpuEntry>& gpus() const { return gpus_; }
   const std::vector<std::string>& kinds() const { return kinds_; }
+  const std::vector<std::string>& work_classes() const { return work_classes_; }
   const std::vector<NodeEntry>& nodes() const { return nodes_; }
   const core::PolicySpec& policy() const { return policy_; }
   const TableEntry& packing_table() const { return packing_table_; }
@@ -80,6 +82,7 @@ class Names {
   KindId kind(std::string_view name) const;
   RackId rack(std::string_view name) const;
   IslandId island(std::string_view name) const;
+  WorkClassId work_class(std::string_view name) const;
   GroupId group(TenantId tenant, std::string_view name) const;
   SignalId signal(TenantId tenant, std::string_view name) const;
   std::string_view signal_name(SignalId signal) const;
@@ -89,6 +92,11 @@ class Names {
   NodeId next_node() const { return {static_cast<std::uint32_t>(nodes_.size())}; }
   RackId next_rack() const { return {static_cast<std::uint32_t>(racks_.size())}; }
   IslandId next_island() const { return {static_cast<std::uint32_t>(islands_.size())}; }
+  // None: queues and GPUs name as many classes as can be told apart, with those that are taken.
+  WorkClassId next_work_class(std::uint32_t taken = 0) const;
+  // The classes that queues or GPUs name, a bit each, as in `taken`.
+  std::uint32_t named_work_classes() const;
+  std::uint32_t next_number(PartNamed::Noun noun) const;
   GroupId next_group() const { return next_group_; }
   SignalId next_signal() const { return {signal_names_.size()}; }
 
@@ -116,12 +124,13 @@ class Names {
   std::vector<std::string> kinds_;
   std::vector<std::string> racks_;
   std::vector<std::string> islands_;
+  std::vector<std::string> work_classes_;
   std::vector<std::pair<TenantId, std::string>> signal_names_;
   core::PolicySpec policy_;
   TableEntry packing_table_;
   GroupId next_group_{0};
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
-  Index kind_index_, rack_index_, island_index_;
+  Index kind_index_, rack_index_, island_index_, work_class_index_;
   std::map<std::pair<std::uint32_t, std::string>, GroupId, std::less<>> groups_;
   std::map<std::pair<std::uint32_t, std::string>, SignalId, std::less<>> signals_;
 };

@@ -62,7 +62,9 @@ void get(Reader& in, Milli& amount) { amount.value = in.i64(); }
 void put(Writer& out, PartNamed::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
 void get(Reader& in, PartNamed::Noun& noun) {
   const std::uint8_t byte = in.u8();
-  if (byte > static_cast<std::uint8_t>(PartNamed::Noun::island)) in.fail("a part of the hardware");
+  if (byte > static_cast<std::uint8_t>(PartNamed::Noun::work_class)) {
+    in.fail("a part of the hardware, or a class of work");
+  }
   noun = static_cast<PartNamed::Noun>(byte);
 }
 

@@ -76,9 +76,9 @@ struct EpochBegan {
   bool operator==(const EpochBegan&) const = default;
 };
 
-// A kind of GPU, a rack or an island of NVLink has this name.
+// A kind of GPU, a rack, an island of NVLink or a class of work has this name.
 struct PartNamed {
-  enum class Noun : std::uint8_t { kind, rack, island };
+  enum class Noun : std::uint8_t { kind, rack, island, work_class };
   Noun noun = Noun::kind;
   std::uint32_t number = 0;
   std::string name;

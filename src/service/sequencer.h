@@ -121,6 +121,9 @@ class Sequencer {
   std::string flaw_in_claims(const v1::Hello& hello) const;
   template <class Id>
   Id part_named(PartNamed::Noun noun, Id known, Id next, const std::string& name);
+  // None: there are as many as can be told apart. `taken`: classes that are about to be named.
+  WorkClassId work_class_named(const std::string& name, std::uint32_t taken = 0);
+  std::vector<core::ClassSpeed> class_speeds_of(const v1::Gpu& gpu);
   void put_nodes(const v1::Hello& hello, Time now);
   void put_gpus(const v1::Hello& hello, Time now);
   GpuNamed name_of(GpuId gpu) const;

@@ -1,4 +1,5 @@
 // Control: cancels, pauses, definitions, explanations.
+#include <string>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,6 +22,17 @@ ControlOutcome answered(const core::Reason& refusal) {
   ControlOutcome outcome;
   if (refusal) outcome.kind = ControlOutcome::Kind::refused;
   outcome.reason = refusal;
+  return outcome;
+}
+
+ControlOutcome too_many_classes(const Names& names, const DefineQueue& queue) {
+  ControlOutcome outcome;
+  outcome.kind = ControlOutcome::Kind::too_many_classes;
+  outcome.flaw = "queues and GPUs name " + std::to_string(core::kMaxWorkClasses) +
+                 " classes of work already, and no more are told apart; use one of";
+  for (const std::string& name : names.work_classes())
+    outcome.flaw += (name == names.work_classes().front() ? " \"" : ", \"") + name + "\"";
+  outcome.flaw += " instead of \"" + queue.work_class + "\"";
   return outcome;
 }
 
@@ -156,6 +168,9 @@ ControlOutcome Sequencer::define(const DefineQueue& queue, Time now) {
   core::QueueSpec spec = queue.spec;
   spec.model = queue.model.empty() ? ModelId::none() : names_.model(queue.model);
   if (!queue.model.empty() && !spec.model) return unknown("model", queue.model);
+  spec.work_class =
+      queue.work_class.empty() ? WorkClassId::none() : work_class_named(queue.work_class);
+  if (!queue.work_class.empty() && !spec.work_class) return too_many_classes(names_, queue);
   ControlOutcome outcome;
   QueueId id = names_.queue(queue.name);
   outcome.created = !id;

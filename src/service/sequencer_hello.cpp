@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/assert.h"
 #include "core/state/state.h"
 #include "service/hello_check.h"
 #include "service/sequencer.h"
@@ -73,6 +74,27 @@ Id Sequencer::part_named(PartNamed::Noun noun, Id known, Id next, const std::str
   return next;
 }
 
+WorkClassId Sequencer::work_class_named(const std::string& name, std::uint32_t taken) {
+  const WorkClassId known = names_.work_class(name);
+  const WorkClassId next = names_.next_work_class(taken);
+  if (!known && !next) return WorkClassId::none();
+  return part_named(PartNamed::Noun::work_class, known, next, name);
+}
+
+// REQUIRES that hello_check.h has counted its classes.
+std::vector<core::ClassSpeed> Sequencer::class_speeds_of(const v1::Gpu& gpu) {
+  std::vector<core::ClassSpeed> speeds;
+  std::uint32_t taken = 0;
+  for (const v1::ClassSpeed& its : gpu.speed_by_class()) {
+    const WorkClassId work_class = work_class_named(its.work_class(), taken);
+    ASSERT(work_class);
+    taken |= 1U << work_class.value;
+    speeds.push_back({work_class, Milli{its.speed_milli()}});
+  }
+  std::ranges::sort(speeds, {}, &core::ClassSpeed::work_class);
+  return speeds;
+}
+
 // A node of this agent that is no longer named has nothing to give; what runs there ends first.
 void Sequencer::put_nodes(const v1::Hello& hello, Time now) {
   std::set<NodeId> present;
@@ -114,6 +136,7 @@ void Sequencer::put_gpus(const v1::Hello& hello, Time now) {
       spec.island = part_named(PartNamed::Noun::island, names_.island(gpu.island()),
                                names_.next_island(), gpu.island());
     }
+    spec.class_speeds = class_speeds_of(gpu);
     const GpuNamed name{id,         gpu.uuid(),          gpu.name(),
                         gpu.kind(), node_of(hello, gpu), gpu.simulated()};
     if (fresh || name_of(id) != name) note(name);

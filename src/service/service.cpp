@@ -208,8 +208,11 @@ Service::Service(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Service::~Service() { stop(); }
 
 void Service::configure(std::vector<Control> wanted) {
+  const auto tell = [this](const ControlOutcome& outcome) {
+    if (!outcome.flaw.empty()) parts_->options.log("not as configured: " + outcome.flaw);
+  };
   for (Control& control : wanted)
-    parts_->sequencer.take(ControlCommand{std::move(control), {}}, parts_->now());
+    parts_->sequencer.take(ControlCommand{std::move(control), tell}, parts_->now());
 }
 
 void Service::start() {

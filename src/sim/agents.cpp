@@ -77,17 +77,19 @@ Duration Agents::batch_time(const core::BatchStarted& batch) const {
       ns = std::max(ns, runs_[task.task.value].ns);
     }
   }
-  const Duration whole{scale(ns, 1000, slowest_of(batch.gpus).value)};
+  const Duration whole{scale(ns, 1000, slowest_of(queue, batch.gpus).value)};
   const core::StartedTask& leader = batch.tasks.front();
   Rng rng = Rng::keyed(seed_, {key(Stream::batch), leader.task.value, leader.attempt});
   return jittered(whole, scenario_.agents.jitter, rng.unit());
 }
 
-Milli Agents::slowest_of(const std::vector<GpuId>& gpus) const {
+Milli Agents::slowest_of(const Queue& queue, const std::vector<GpuId>& gpus) const {
   if (gpus.empty()) return Milli{1000};
   Milli slowest{INT64_MAX};
-  for (const GpuId gpu : gpus)
-    slowest = std::min(slowest, scenario_.gpus.specs[gpu.value].spec.speed);
+  for (const GpuId gpu : gpus) {
+    const core::GpuSpec& spec = scenario_.gpus.specs[gpu.value].spec;
+    slowest = std::min(slowest, core::speed_for(spec, queue.spec.work_class));
+  }
   return slowest;
 }
 

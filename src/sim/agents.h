@@ -79,8 +79,8 @@ class Agents {
   void load(Time now, const core::LoadModel& action);
   void evict(Time now, const core::EvictModel& action);
   Duration batch_time(const core::BatchStarted& batch) const;
-  // The speed at which a batch on these GPUs runs; without any: 1.
-  Milli slowest_of(const std::vector<GpuId>& gpus) const;
+  // The speed at which a batch of the queue runs on these GPUs; without any: 1.
+  Milli slowest_of(const Queue& queue, const std::vector<GpuId>& gpus) const;
   std::optional<core::Failure> failure_of(const core::StartedTask& task, double& when) const;
   std::optional<core::EventBody> end_task(const PlannedReport& report);
   std::optional<core::EventBody> end_lease(const PlannedReport& report);

@@ -86,6 +86,17 @@ TEST_F(AgentsTest, WithoutAModelTheLongestTaskCountsOnTheSlowestGpu) {
   EXPECT_EQ(planned_.back().at, kStart + milliseconds(90));
 }
 
+TEST_F(AgentsTest, TheSpeedIsThatOfTheQueuesClassOfWork) {
+  scenario_.gpus.specs[1].spec.class_speeds = {{WorkClassId{0}, Milli{4000}}};
+  agents().on_action(kStart, batch_of(0, {1}, {1, 2, 3}));
+  EXPECT_EQ(planned_.back().at, kStart + milliseconds(40));
+  scenario_.queues.specs[0].spec.work_class = WorkClassId{0};
+  agents().on_action(kStart, batch_of(0, {1}, {1, 2, 3}));
+  EXPECT_EQ(planned_.back().at, kStart + milliseconds(20));
+  agents().on_action(kStart, batch_of(0, {0}, {1, 2, 3}));  // has none for it: as in general
+  EXPECT_EQ(planned_.back().at, kStart + milliseconds(80));
+}
+
 TEST_F(AgentsTest, TheStartIsDelayedAndTheEndFollowsIt) {
   scenario_.agents.start_delay = milliseconds(5);
   agents().on_action(kStart, batch_of(0, {0}, {1}));

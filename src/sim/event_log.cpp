@@ -102,6 +102,14 @@ void EventLog::write_shape(const core::TaskSpec& spec) {
   json_.end_array();
 }
 
+void EventLog::write_class_speeds(const core::GpuSpec& spec) {
+  if (spec.class_speeds.empty()) return;
+  json_.key("speed_milli_by_class").begin_object();
+  for (const core::ClassSpeed& its : spec.class_speeds)
+    json_.member(scenario_.work_classes.all()[its.work_class.value], its.speed.value);
+  json_.end_object();
+}
+
 void EventLog::write_spec(const core::TaskSpec& spec) {
   write_queue(spec.queue);
   json_.member("tenant", scenario_.tenants.names[spec.tenant.value])
@@ -136,128 +144,132 @@ void EventLog::write_spec(const core::TaskSpec& spec) {
 
 void EventLog::on_event(const core::Event& event) {
   begin(event.now, "event", kEventNames[event.body.index()]);
-  std::visit(Overloaded{
-                 [&](const core::SetPolicy& e) {
-                   json_.member("order",
-                                config::order_names()[static_cast<std::size_t>(e.spec.order)]);
-                   json_.member("packing",
-                                config::packing_names()[static_cast<std::size_t>(e.spec.packing)]);
-                 },
-                 [&](const core::PutTenant& e) {
-                   json_.member("tenant", scenario_.tenants.names[e.tenant.value])
-                       .member("weight_milli", e.spec.weight.value);
-                   if (!e.spec.parent) return;
-                   json_.member("parent", scenario_.tenants.names[e.spec.parent.value]);
-                 },
-                 [&](const core::PutQueue& e) {
-                   write_queue(e.queue);
-                   write_model(e.spec.model);
-                   json_.member("max_batch_size", e.spec.max_batch_size)
-                       .member("max_batch_wait_ns", e.spec.max_batch_wait.ns);
-                 },
-                 [&](const core::PutModel& e) {
-                   write_model(e.model);
-                   json_.member("weights_mib", e.spec.weights.value)
-                       .member("load_time_ns", e.spec.load_time.ns);
-                 },
-                 [&](const core::PutNode& e) {
-                   write_node(e.node);
-                   json_.member("rack", scenario_.racks.all()[e.spec.rack.value])
-                       .member("cpu_milli", e.spec.cpu.value)
-                       .member("memory_mib", e.spec.memory.value);
-                 },
-                 [&](const core::PutGpu& e) {
-                   write_gpu(e.gpu);
-                   write_node(e.spec.node);
-                   json_.member("kind", scenario_.kinds.all()[e.spec.kind.value])
-                       .member("vram_mib", e.spec.vram.value)
-                       .member("speed_milli", e.spec.speed.value);
-                   if (e.spec.island) json_.member("island", e.spec.island.value);
-                   if (e.spec.mig != core::mig::Geometry::none) {
-                     json_.member("mig", core::mig::name_of(e.spec.mig));
-                   }
-                 },
-                 [&](const core::PutTable& e) {
-                   json_.member("version", e.version).member("bytes", e.bytes.size());
-                 },
-                 [&](const core::Submit& e) {
-                   json_.member("task", e.task.value);
-                   write_spec(e.spec);
-                 },
-                 [&](const core::SubmitWorkflow& e) {
-                   json_.key("tasks").begin_array();
-                   for (std::size_t i = 0; i < e.tasks.size(); ++i) {
-                     json_.begin_object().member("task", e.first.value + i);
-                     write_spec(e.tasks[i]);
-                     json_.end_object();
-                   }
-                   json_.end_array();
-                 },
-                 [&](const core::Cancel& e) { json_.member("task", e.task.value); },
-                 [&](const core::CancelGroup& e) {
-                   json_.member("group", scenario_.groups.all()[e.group.value]);
-                 },
-                 [&](const core::Hold& e) { json_.member("task", e.task.value); },
-                 [&](const core::Release& e) { json_.member("task", e.task.value); },
-                 [&](const core::ResolveSignal& e) {
-                   json_.member("signal", scenario_.signals.all()[e.signal.value]);
-                 },
-                 [&](const core::PauseQueue& e) {
-                   write_queue(e.queue);
-                   json_.member("paused", e.paused);
-                 },
-                 [&](const core::PauseTenant& e) {
-                   json_.member("tenant", scenario_.tenants.names[e.tenant.value])
-                       .member("paused", e.paused);
-                 },
-                 [&](const core::Flush& e) { write_queue(e.queue); },
-                 [&](const core::DrainGpu& e) {
-                   write_gpu(e.gpu);
-                   json_.member("draining", e.draining);
-                 },
-                 [&](const core::DrainQueue& e) {
-                   write_queue(e.queue);
-                   json_.member("draining", e.draining);
-                 },
-                 [&](const core::DayBoundary&) {},
-                 [&](const core::Tick&) {},
-                 [&](const core::LeaseStarted& e) { json_.member("lease", e.lease.value); },
-                 [&](const core::TaskEnded& e) {
-                   json_.member("lease", e.lease.value);
-                   write_outcome(json_, e.outcome);
-                 },
-                 [&](const core::LeaseEnded& e) {
-                   json_.member("lease", e.lease.value);
-                   if (e.outcomes.empty()) return;
-                   json_.key("outcomes").begin_array();
-                   for (const core::TaskOutcome& outcome : e.outcomes) {
-                     json_.begin_object();
-                     write_outcome(json_, outcome);
-                     json_.end_object();
-                   }
-                   json_.end_array();
-                 },
-                 [&](const core::ModelLoaded& e) {
-                   write_gpu(e.gpu);
-                   write_model(e.model);
-                   if (e.load) json_.member("load", e.load.value);
-                   json_.member("ok", e.ok).member("took_ns", e.took.ns);
-                 },
-                 [&](const core::ModelUnloaded& e) {
-                   write_gpu(e.gpu);
-                   write_model(e.model);
-                   if (e.load) json_.member("load", e.load.value);
-                 },
-                 [&](const core::GpuLost& e) { write_gpu(e.gpu); },
-                 [&](const core::NodeLost& e) { write_node(e.node); },
-                 [&](const core::GpuReturned& e) { write_gpu(e.gpu); },
-                 [&](const core::NodeReturned& e) { write_node(e.node); },
-                 [&](const core::GpuUtilisation& e) {
-                   write_gpu(e.gpu);
-                   json_.member("utilisation_milli", e.utilisation.value);
-                 },
-             },
-             event.body);
+  std::visit(
+      Overloaded{
+          [&](const core::SetPolicy& e) {
+            json_.member("order", config::order_names()[static_cast<std::size_t>(e.spec.order)]);
+            json_.member("packing",
+                         config::packing_names()[static_cast<std::size_t>(e.spec.packing)]);
+          },
+          [&](const core::PutTenant& e) {
+            json_.member("tenant", scenario_.tenants.names[e.tenant.value])
+                .member("weight_milli", e.spec.weight.value);
+            if (!e.spec.parent) return;
+            json_.member("parent", scenario_.tenants.names[e.spec.parent.value]);
+          },
+          [&](const core::PutQueue& e) {
+            write_queue(e.queue);
+            write_model(e.spec.model);
+            json_.member("max_batch_size", e.spec.max_batch_size)
+                .member("max_batch_wait_ns", e.spec.max_batch_wait.ns);
+            if (e.spec.work_class) {
+              json_.member("work_class", scenario_.work_classes.all()[e.spec.work_class.value]);
+            }
+          },
+          [&](const core::PutModel& e) {
+            write_model(e.model);
+            json_.member("weights_mib", e.spec.weights.value)
+                .member("load_time_ns", e.spec.load_time.ns);
+          },
+          [&](const core::PutNode& e) {
+            write_node(e.node);
+            json_.member("rack", scenario_.racks.all()[e.spec.rack.value])
+                .member("cpu_milli", e.spec.cpu.value)
+                .member("memory_mib", e.spec.memory.value);
+          },
+          [&](const core::PutGpu& e) {
+            write_gpu(e.gpu);
+            write_node(e.spec.node);
+            json_.member("kind", scenario_.kinds.all()[e.spec.kind.value])
+                .member("vram_mib", e.spec.vram.value)
+                .member("speed_milli", e.spec.speed.value);
+            if (e.spec.island) json_.member("island", e.spec.island.value);
+            if (e.spec.mig != core::mig::Geometry::none) {
+              json_.member("mig", core::mig::name_of(e.spec.mig));
+            }
+            write_class_speeds(e.spec);
+          },
+          [&](const core::PutTable& e) {
+            json_.member("version", e.version).member("bytes", e.bytes.size());
+          },
+          [&](const core::Submit& e) {
+            json_.member("task", e.task.value);
+            write_spec(e.spec);
+          },
+          [&](const core::SubmitWorkflow& e) {
+            json_.key("tasks").begin_array();
+            for (std::size_t i = 0; i < e.tasks.size(); ++i) {
+              json_.begin_object().member("task", e.first.value + i);
+              write_spec(e.tasks[i]);
+              json_.end_object();
+            }
+            json_.end_array();
+          },
+          [&](const core::Cancel& e) { json_.member("task", e.task.value); },
+          [&](const core::CancelGroup& e) {
+            json_.member("group", scenario_.groups.all()[e.group.value]);
+          },
+          [&](const core::Hold& e) { json_.member("task", e.task.value); },
+          [&](const core::Release& e) { json_.member("task", e.task.value); },
+          [&](const core::ResolveSignal& e) {
+            json_.member("signal", scenario_.signals.all()[e.signal.value]);
+          },
+          [&](const core::PauseQueue& e) {
+            write_queue(e.queue);
+            json_.member("paused", e.paused);
+          },
+          [&](const core::PauseTenant& e) {
+            json_.member("tenant", scenario_.tenants.names[e.tenant.value])
+                .member("paused", e.paused);
+          },
+          [&](const core::Flush& e) { write_queue(e.queue); },
+          [&](const core::DrainGpu& e) {
+            write_gpu(e.gpu);
+            json_.member("draining", e.draining);
+          },
+          [&](const core::DrainQueue& e) {
+            write_queue(e.queue);
+            json_.member("draining", e.draining);
+          },
+          [&](const core::DayBoundary&) {},
+          [&](const core::Tick&) {},
+          [&](const core::LeaseStarted& e) { json_.member("lease", e.lease.value); },
+          [&](const core::TaskEnded& e) {
+            json_.member("lease", e.lease.value);
+            write_outcome(json_, e.outcome);
+          },
+          [&](const core::LeaseEnded& e) {
+            json_.member("lease", e.lease.value);
+            if (e.outcomes.empty()) return;
+            json_.key("outcomes").begin_array();
+            for (const core::TaskOutcome& outcome : e.outcomes) {
+              json_.begin_object();
+              write_outcome(json_, outcome);
+              json_.end_object();
+            }
+            json_.end_array();
+          },
+          [&](const core::ModelLoaded& e) {
+            write_gpu(e.gpu);
+            write_model(e.model);
+            if (e.load) json_.member("load", e.load.value);
+            json_.member("ok", e.ok).member("took_ns", e.took.ns);
+          },
+          [&](const core::ModelUnloaded& e) {
+            write_gpu(e.gpu);
+            write_model(e.model);
+            if (e.load) json_.member("load", e.load.value);
+          },
+          [&](const core::GpuLost& e) { write_gpu(e.gpu); },
+          [&](const core::NodeLost& e) { write_node(e.node); },
+          [&](const core::GpuReturned& e) { write_gpu(e.gpu); },
+          [&](const core::NodeReturned& e) { write_node(e.node); },
+          [&](const core::GpuUtilisation& e) {
+            write_gpu(e.gpu);
+            json_.member("utilisation_milli", e.utilisation.value);
+          },
+      },
+      event.body);
   end();
 }
 

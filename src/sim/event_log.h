@@ -30,6 +30,7 @@ class EventLog final : public Observer {
   void begin(Time at, std::string_view kind, std::string_view name);
   void end();
   void write_spec(const core::TaskSpec& spec);
+  void write_class_speeds(const core::GpuSpec& spec);
   void write_shape(const core::TaskSpec& spec);
   void write_gpu(GpuId gpu);
   void write_node(NodeId node);

@@ -1,7 +1,31 @@
 // See scenario.h.
 #include "sim/scenario.h"
 
+#include <utility>
+
+#include "config/work_class.h"
+
 namespace berth::sim {
+
+std::vector<std::string> remarks_on(const Scenario& scenario) {
+  const std::vector<std::string>& classes = scenario.work_classes.all();
+  std::vector<bool> is_of_gpu(classes.size());
+  for (const Gpu& gpu : scenario.gpus.specs)
+    for (const core::ClassSpeed& its : gpu.spec.class_speeds)
+      is_of_gpu[its.work_class.value] = true;
+  std::vector<std::string> known;
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (is_of_gpu[i]) known.push_back(classes[i]);
+
+  std::vector<std::string> remarks;
+  for (std::size_t i = 0; i < scenario.queues.size(); ++i) {
+    const WorkClassId its = scenario.queues.specs[i].spec.work_class;
+    std::string remark =
+        config::remark_on_class(scenario.queues.names[i], its ? classes[its.value] : "", known);
+    if (!remark.empty()) remarks.push_back(std::move(remark));
+  }
+  return remarks;
+}
 
 void set_field(core::TaskSpec& spec, std::optional<Duration>& actual_run, Field field,
                std::int64_t value) {

@@ -21,7 +21,7 @@
 
 namespace berth::sim {
 
-// Names that exist by being used: groups, signals, nodes, racks, kinds of GPU.
+// Names that exist by being used: groups, signals, nodes, racks, kinds of GPU, classes of work.
 class NameList {
  public:
   // The position of the name, added at the end if it is new.
@@ -194,6 +194,7 @@ struct Scenario {
   config::Catalog<Queue> queues;
   config::Catalog<Gpu> gpus;
   NameList kinds;
+  NameList work_classes;
   NameList nodes;
   std::vector<core::NodeSpec> node_specs;  // of the first so many; the others have no CPUs
   NameList racks;
@@ -206,5 +207,8 @@ struct Scenario {
   std::vector<ExplicitTask> tasks;
   std::vector<Command> commands;  // sorted by time, then by place in the file
 };
+
+// For people: what is allowed and may still be a slip of the pen.
+std::vector<std::string> remarks_on(const Scenario& scenario);
 
 }  // namespace berth::sim

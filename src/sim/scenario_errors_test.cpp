@@ -122,6 +122,23 @@ TEST(ScenarioErrors, NegativeOverflowingAndAbsurdNumbers) {
                    "min, h or d"}));
 }
 
+TEST(ScenarioErrors, SpeedsByClassOfWork) {
+  const std::string speed = ": expected a number from 0.001 to 1000, found ";
+  EXPECT_EQ(errors_with("queue = \"chat\"\n[[cluster.gpus]]\nname = \"b\"\nvram = \"1GB\"\n"
+                        "speed_by_class = { a = \"fast\", b = -1, c = nan, d = 1001, e = 2 }\n"
+                        "[[queues]]\nname = \"q\"\nbatch_base = \"1s\"\nwork_class = \"\"\n"),
+            (Texts{"s.toml:15:24: cluster.gpus.speed_by_class.a" + speed + "the string \"fast\"",
+                   "s.toml:15:36: cluster.gpus.speed_by_class.b" + speed + "the integer -1",
+                   "s.toml:15:44: cluster.gpus.speed_by_class.c" + speed + "the number nan",
+                   "s.toml:15:53: cluster.gpus.speed_by_class.d" + speed + "the integer 1001",
+                   "s.toml:19:14: queues.work_class: expected a printable name of 1 to 200 bytes, "
+                   "found the string \"\""}));
+  EXPECT_EQ(errors_with("[[cluster.nodes]]\nname = \"n\"\ncpu = 1\nspeed_by_class = 2\n"),
+            (Texts{"s.toml:14:18: cluster.nodes.speed_by_class: expected speeds by the name of a "
+                   "class of work, such as { decode = 1.4 }, found the integer 2",
+                   "s.toml:14:18: cluster.nodes.speed_by_class: needs gpus"}));
+}
+
 TEST(ScenarioErrors, AUnitMayStandInTheKeyButOnlyOnce) {
   EXPECT_EQ(errors_with("expected_run_ms = 20\nvram_gb = 2.5\n"), Texts{});
   EXPECT_EQ(errors_with("vram = \"2GB\"\nvram_gb = 2\nvram_ms = 3\n"),

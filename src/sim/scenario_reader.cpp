@@ -40,6 +40,7 @@ class ScenarioReader {
     read_models(root);
     read_queues(root);
     read_cluster(root);
+    check_work_classes(root);
     read_workload(root);
     read_packing(root);
     root.finish();
@@ -100,6 +101,15 @@ class ScenarioReader {
     for (TableReader& table : cluster.blocks("gpus"))
       read_gpus(table, gpus, scenario_);
     cluster.finish();
+  }
+
+  void check_work_classes(TableReader& root) {
+    TableReader cluster = root.table("cluster");
+    std::vector<TableReader> queues = root.blocks("queues");
+    std::vector<TableReader> gpus = cluster.blocks("nodes");
+    for (TableReader& block : cluster.blocks("gpus"))
+      gpus.push_back(block);
+    config::check_work_classes(queues, gpus);
   }
 
   void read_workload(TableReader& root) {

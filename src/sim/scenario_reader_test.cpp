@@ -123,6 +123,43 @@ long_share = 0.5
   EXPECT_EQ(scenario.policy.long_share, Milli{500});
 }
 
+TEST(ScenarioReader, ClassesOfWorkAreNamedByQueuesAndGpus) {
+  const Scenario scenario = read(std::string(kLeast) + R"(
+queue = "q"
+[[queues]]
+name = "chat"
+work_class = "decode"
+[[queues]]
+name = "odd"
+work_class = "decod"
+[[cluster.gpus]]
+kind = "H100"
+vram = "80GB"
+speed = 2
+speed_by_class = { training = 2.1, decode = 1.4 }
+[[cluster.nodes]]
+name = "n"
+gpus = 1
+vram = "24GB"
+[cluster.nodes.speed_by_class]
+decode = 0.5
+)");
+  EXPECT_EQ(scenario.work_classes.all(), (std::vector<std::string>{"decode", "decod", "training"}));
+  EXPECT_FALSE(scenario.queues.specs[0].spec.work_class);
+  EXPECT_EQ(scenario.queues.specs[1].spec.work_class, WorkClassId{0});
+  EXPECT_EQ(scenario.gpus.names, (std::vector<std::string>{"n/0", "gpu", "h100"}));
+  using Speeds = std::vector<core::ClassSpeed>;
+  EXPECT_EQ(scenario.gpus.specs[0].spec.class_speeds, (Speeds{{WorkClassId{0}, Milli{500}}}));
+  EXPECT_EQ(scenario.gpus.specs[1].spec.class_speeds, Speeds{});
+  EXPECT_EQ(scenario.gpus.specs[2].spec.speed, Milli{2000});
+  EXPECT_EQ(scenario.gpus.specs[2].spec.class_speeds,
+            (Speeds{{WorkClassId{0}, Milli{1400}}, {WorkClassId{2}, Milli{2100}}}));
+  EXPECT_EQ(remarks_on(scenario),
+            std::vector<std::string>{
+                "queue \"odd\" has the work_class \"decod\", for which no GPU has a speed in "
+                "speed_by_class; it runs at their general speed; did you mean \"decode\"?"});
+}
+
 TEST(ScenarioReader, ParentsComeBeforeTheirChildren) {
   const Scenario scenario = read(std::string(kLeast) + R"(
 tenant = "guest"

@@ -49,6 +49,20 @@ bool intern_kind(TableReader& table, const std::string& name, Scenario& scenario
   return false;
 }
 
+// Whether there are too many is seen when all have been read.
+WorkClassId intern_class(const std::string& name, Scenario& scenario) {
+  return WorkClassId{static_cast<std::uint8_t>(scenario.work_classes.intern(name))};
+}
+
+std::vector<core::ClassSpeed> intern_speeds(const config::SpeedByClass& speeds,
+                                            Scenario& scenario) {
+  std::vector<core::ClassSpeed> result;
+  for (const config::NamedSpeed& its : speeds)
+    result.push_back({intern_class(its.work_class, scenario), its.speed});
+  std::ranges::sort(result, {}, &core::ClassSpeed::work_class);
+  return result;
+}
+
 // Whether so many more of something still fit into a cluster; says so if not.
 bool has_room(TableReader& table, std::size_t have, std::int64_t more, std::int64_t most,
               const std::string& noun) {
@@ -66,6 +80,7 @@ void add_gpus(const config::NodeBlock& block, std::int64_t node, KindId kind, Na
     gpu.spec = block.gpu_spec(i);
     gpu.spec.node = id;
     gpu.spec.kind = kind;
+    gpu.spec.class_speeds = intern_speeds(block.speed_by_class, scenario);
     if (const auto island = block.island_of(node, i)) {
       gpu.spec.island.value = scenario.islands + static_cast<std::uint32_t>(*island);
     }
@@ -109,8 +124,10 @@ void read_model(TableReader& table, std::string& name, Model& model) {
   table.finish();
 }
 
-void read_queue(TableReader& table, const Scenario& scenario, std::string& name, Queue& queue) {
-  config::read_queue(table, scenario.models.names, name, queue.spec);
+void read_queue(TableReader& table, Scenario& scenario, std::string& name, Queue& queue) {
+  std::string work_class;
+  config::read_queue(table, scenario.models.names, name, queue.spec, work_class);
+  if (!work_class.empty()) queue.spec.work_class = intern_class(work_class, scenario);
   constexpr NumberType kRun = durations(0, kLongestRun);
   table.number("actual_batch_base", queue.actual_batch_base, kRun);
   table.number("actual_batch_per_task", queue.actual_batch_per_task, kRun);
@@ -147,6 +164,7 @@ void read_gpus(TableReader& table, NameBook& names, Scenario& scenario) {
   Gpu gpu;
   gpu.spec.vram = block.vram;
   gpu.spec.speed = block.speed;
+  gpu.spec.class_speeds = intern_speeds(block.speed_by_class, scenario);
   config::read_mig_mode(table, block.kind, block.vram, gpu.spec.mig);
   std::string node = "node";
   table.name("node", node);

@@ -15,7 +15,7 @@ namespace berth::sim {
 
 void read_agents(TableReader& table, AgentSpec& agents);
 void read_model(TableReader& table, std::string& name, Model& model);
-void read_queue(TableReader& table, const Scenario& scenario, std::string& name, Queue& queue);
+void read_queue(TableReader& table, Scenario& scenario, std::string& name, Queue& queue);
 // Adds `count` nodes that have CPUs and memory, with their GPUs. REQUIRES no other nodes yet.
 void read_nodes(TableReader& table, const config::FileSource& files, NameBook& names,
                 NameBook& gpu_names, Scenario& scenario);

@@ -361,5 +361,28 @@ TEST(Simulation, EventsAreLinesOfJsonWithNames) {
             std::string::npos);
 }
 
+TEST(Simulation, EventsNameClassesOfWork) {
+  const Outcome outcome = run(R"(
+    [[cluster.gpus]]
+    name = "g"
+    vram = "40GB"
+    speed_by_class = { decode = 4 }
+    [[queues]]
+    name = "q"
+    work_class = "decode"
+    [[workload]]
+    kind = "fixed_gap"
+    gap = "1s"
+    count = 1
+    expected_run = "1s"
+    vram = "2GB"
+  )");
+  EXPECT_NE(outcome.events.find(R"("work_class":"decode"})"), std::string::npos) << outcome.events;
+  EXPECT_NE(outcome.events.find(R"("speed_milli":1000,"speed_milli_by_class":{"decode":4000}})"),
+            std::string::npos)
+      << outcome.events;
+  EXPECT_DOUBLE_EQ(outcome.report.makespan_s, 0.25);
+}
+
 }  // namespace
 }  // namespace berth::sim

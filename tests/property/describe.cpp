@@ -72,6 +72,7 @@ struct Teller {
         << " min_gpus=" << e.spec.min_gpus.value;
     if (e.spec.max_gpus) out << " max_gpus=" << e.spec.max_gpus->value;
     out << " base=" << e.spec.batch_base << " per_task=" << e.spec.batch_per_task;
+    if (e.spec.work_class) out << " work_class=" << int{e.spec.work_class.value};
   }
   void operator()(const core::PutModel& e) const {
     out << "PutModel " << e.model << " weights=" << e.spec.weights.value
@@ -86,6 +87,8 @@ struct Teller {
     out << "PutGpu " << e.gpu << " vram=" << e.spec.vram.value << " speed=" << e.spec.speed.value
         << " node=" << e.spec.node << " kind=" << e.spec.kind << " island=" << e.spec.island
         << " mig=" << core::mig::name_of(e.spec.mig);
+    for (const core::ClassSpeed& its : e.spec.class_speeds)
+      out << " speed of class " << int{its.work_class.value} << "=" << its.speed.value;
   }
   void operator()(const core::PutTable& e) const {
     out << "PutTable " << e.version << " bytes=" << e.bytes.size();

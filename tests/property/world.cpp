@@ -224,6 +224,7 @@ core::QueueSpec World::queue(Digits digits, std::uint32_t number) const {
     spec.batch_base = milliseconds(10 * digits.pick(20));
     spec.batch_per_task = milliseconds(10 * digits.pick(20));
   }
+  if (digits.one_in(3)) spec.work_class = WorkClassId{digits.pick<std::uint8_t>({0, 7})};
   return spec;
 }
 
@@ -258,6 +259,7 @@ core::GpuSpec World::gpu(Digits digits) const {
   if (!options_.changes_mig && digits.one_in(5)) {
     spec.mig = digits.pick<Geometry>({Geometry::a100_40, Geometry::a100_80});
   }
+  if (digits.one_in(3)) spec.class_speeds.push_back({WorkClassId{7}, Milli{3000}});
   return spec;
 }
 

@@ -30,8 +30,8 @@ TEST(ScenarioLanguage, NamesFileLineAndWhatWasExpected) {
   EXPECT_EQ(error_of("gpu g0 40GB\n"), "x.test:1: expected a line `----` and the log after it");
   EXPECT_EQ(error_of("gpu g0 40\n----\n"), "x.test:1: expected a size such as 40GB");
   EXPECT_EQ(error_of("gpu g0 40GB speeed=2\n----\n"),
-            "x.test:1: expected one of island=, kind=, mig=, node=, socket=, speed=, switch=, got "
-            "`speeed=2`");
+            "x.test:1: expected one of island=, kind=, mig=, node=, socket=, speed=, "
+            "speed_by_class=, switch=, got `speeed=2`");
   EXPECT_EQ(error_of("queue q wait=5\n----\n"),
             "x.test:1: wait expects a time such as 120ms, 1.5s, 2m or forever, got `5`");
   EXPECT_EQ(error_of("queue q\n0s submit a p\n----\n"),

@@ -50,6 +50,7 @@ struct Names {
   NameTable gpus;
   NameTable nodes;
   NameTable kinds;
+  NameTable work_classes;
   NameTable racks;
   NameTable islands;
   NameTable groups;

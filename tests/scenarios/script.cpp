@@ -1,6 +1,7 @@
 // See script.h. One function for each verb of the language.
 #include "tests/scenarios/script.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -121,6 +122,23 @@ class Reader {
     say(EventBody(PutNode{NodeId{static_cast<std::uint32_t>(id)}, spec}));
   }
 
+  WorkClassId class_named(const std::string& name) {
+    return WorkClassId{static_cast<std::uint8_t>(script_.names.work_classes.find_or_add(name))};
+  }
+
+  // "decode:1.4,training:2"
+  std::vector<core::ClassSpeed> speeds_in(Words& w, const std::string& text) {
+    std::vector<core::ClassSpeed> speeds;
+    for (const std::string& part : read_names(text)) {
+      const std::size_t colon = std::min(part.find(':'), part.size());
+      const auto speed = read_ratio(part.substr(std::min(colon + 1, part.size())));
+      if (!speed) w.fail("speed_by_class expects pairs such as decode:1.4, got `" + text + "`");
+      speeds.push_back({class_named(part.substr(0, colon)), *speed});
+    }
+    std::ranges::sort(speeds, {}, &core::ClassSpeed::work_class);
+    return speeds;
+  }
+
   void read_gpu(Words& w) {
     std::uint64_t id = 0;
     GpuSpec& spec = spec_of(gpus_, script_.names.gpus, w.take("a name"), id);
@@ -135,6 +153,7 @@ class Reader {
       const auto island_no = script_.names.islands.find_or_add(*island);
       spec.island = IslandId{static_cast<std::uint32_t>(island_no)};
     }
+    if (const auto speeds = w.option("speed_by_class")) spec.class_speeds = speeds_in(w, *speeds);
     read_fields(w, spec);
     say(EventBody(PutGpu{GpuId{static_cast<std::uint32_t>(id)}, spec}));
   }
@@ -169,6 +188,7 @@ class Reader {
     if (const auto name = w.option("model")) {
       spec.model = known<ModelId>(w, script_.names.models, "model", *name);
     }
+    if (const auto name = w.option("class")) spec.work_class = class_named(*name);
     read_fields(w, spec);
     say(EventBody(PutQueue{QueueId{static_cast<std::uint32_t>(id)}, spec}));
   }

@@ -72,7 +72,7 @@ std::int64_t charge_per_task(const State& state, const Queue& queue,
   const TaskRow& leader = state.tasks.row(queue.leader_slot);
   const std::int64_t size = queue.spec.max_batch_size;
   const Duration expected =
-      predict_batch(queue, size, leader.expected_run, state.gpu(gpus.front()).spec.speed);
+      predict_batch(queue, size, leader.expected_run, speed_on(state, queue, gpus.front()));
   const std::int64_t rate = charge_rate(state, gpus, Milli{leader.share}, Mib{leader.vram});
   return cost_us(rate, expected) / size;
 }
@@ -114,10 +114,11 @@ void fill(const State& state, const Queue& queue, const std::vector<GpuId>& gpus
   }
 }
 
-Milli slowest_of(const State& state, const std::vector<GpuId>& gpus) {
-  Milli slowest = gpus.empty() ? kWholeGpu : state.gpu(gpus.front()).spec.speed;
-  for (const GpuId gpu : gpus)
-    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
+Milli slowest_of(const State& state, const Queue& queue, const std::vector<GpuId>& gpus) {
+  if (gpus.empty()) return kWholeGpu;
+  Milli slowest = speed_on(state, queue, gpus.front());
+  for (std::size_t i = 1; i < gpus.size(); ++i)
+    slowest = std::min(slowest, speed_on(state, queue, gpus[i]));
   return slowest;
 }
 
@@ -135,16 +136,16 @@ std::vector<std::uint32_t> fellows_of(const State& state, std::uint32_t slot, co
 }
 
 void add_tasks(const State& state, const std::vector<std::uint32_t>& slots, BatchStarted& batch) {
+  const Queue& queue = state.queue(batch.queue);
   Duration longest{0};
-  const Milli slowest = slowest_of(state, batch.gpus);
   batch.tasks.reserve(slots.size());
   for (const std::uint32_t slot : slots) {
     const TaskRow& row = state.tasks.row(slot);
     longest = std::max(longest, row.expected_run);
     batch.tasks.push_back({row.no, row.attempts + 1U, 0});
   }
-  batch.expected = predict_batch(state.queue(batch.queue), static_cast<std::int64_t>(slots.size()),
-                                 longest, slowest);
+  batch.expected = predict_batch(queue, static_cast<std::int64_t>(slots.size()), longest,
+                                 slowest_of(state, queue, batch.gpus));
   const BatchPrice price = price_of(state, batch);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::int64_t part = part_of(price, state.tasks.row(slots[i]).vram);

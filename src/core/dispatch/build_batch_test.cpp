@@ -165,5 +165,51 @@ TEST_F(BuildBatch, TakesAsLongAsItsQueueSaysOnTheSlowestGpu) {
   EXPECT_EQ(resume().expected, milliseconds(200));
 }
 
+// A GPU that is four times as fast at work of class 1, and no faster in general.
+TEST_F(BuildBatch, RunsAtTheSpeedOfItsClassAndPaysTheGeneralOne) {
+  const auto started_in = [](const QueueSpec& queue) {
+    CoreWorld world;
+    world.tenant();
+    GpuSpec gpu{.vram = Mib{10'000}};
+    gpu.class_speeds = {{WorkClassId{1}, Milli{4000}}};
+    world.feed(PutGpu{GpuId{0}, gpu});
+    world.queue(queue);
+    world.submit(task_spec(Mib{100}, seconds(8)));
+    return world.all<BatchStarted>().at(0);
+  };
+  EXPECT_EQ(started_in({}).expected, seconds(8));
+  EXPECT_EQ(started_in({.work_class = WorkClassId{0}}).expected, seconds(8));
+  const BatchStarted batch = started_in({.work_class = WorkClassId{1}});
+  EXPECT_EQ(batch.expected, seconds(2));
+  EXPECT_EQ(batch.tasks.at(0).charge_us, 2'000'000);
+}
+
+// Batches of 8 s of a GPU of speed 1.
+TEST_F(BuildBatch, WhatWasLearnedIsForgottenWithTheClass) {
+  CoreWorld world;
+  world.tenant();
+  GpuSpec gpu{.vram = Mib{10'000}};
+  gpu.class_speeds = {{WorkClassId{1}, Milli{4000}}};
+  world.feed(PutGpu{GpuId{0}, gpu});
+  QueueSpec queue{.work_class = WorkClassId{1}, .batch_base = seconds(1)};
+  world.queue(queue);
+  for (int i = 0; i < 4; ++i) {
+    const TaskNo task = world.submit(task_spec(Mib{100}, Duration{0}));
+    const LeaseId lease = world.all<BatchStarted>().at(0).lease;
+    world.feed(LeaseStarted{lease});
+    world.wait(seconds(2));
+    world.feed(LeaseEnded{lease, {{task, true}}});
+  }
+  const Queue& learned = world.state().queue(QueueId{0});
+  ASSERT_TRUE(learned.batch_time.known());
+  EXPECT_EQ(learned.batch_time.predict(1), seconds(8));
+  queue.max_batch_size = 2;
+  world.feed(PutQueue{QueueId{0}, queue});
+  EXPECT_TRUE(world.state().queue(QueueId{0}).batch_time.known());
+  queue.work_class = WorkClassId::none();
+  world.feed(PutQueue{QueueId{0}, queue});
+  EXPECT_FALSE(world.state().queue(QueueId{0}).batch_time.known());
+}
+
 }  // namespace
 }  // namespace berth::core

@@ -16,6 +16,7 @@ std::int64_t nodes_rate(const State& state, const BatchStarted& batch) {
     const auto n = std::max<std::int64_t>(1, static_cast<std::int64_t>(batch.gpus.size()));
     const std::int64_t cpu = node_part(batch.cpu.value, part.gpus, n);
     const std::int64_t memory = node_part(batch.memory.value, part.gpus, n);
+    // By their general speed, as in charge_rate: the class of the work changes no price.
     std::int64_t worth = node.gpus.empty() ? 1 : 0;
     for (const GpuId gpu : node.gpus)
       worth += state.gpu(gpu).spec.speed.value;

@@ -261,7 +261,7 @@ void close_lease(State& state, const LeaseClosed& closed) {
   const auto count = static_cast<std::int64_t>(lease.tasks.size());
   const bool was_lost = closed.ran.ns == 0;
   if (!was_lost && lease.gpus.size() == 1) {
-    const Milli speed = state.gpu(lease.gpus.front()).spec.speed;
+    const Milli speed = speed_on(state, queue, lease.gpus.front());
     queue.batch_time.add(count, Duration{scale(closed.ran.ns, speed.value, 1000)});
     if (lease.model) {
       Model& model = state.model(lease.model);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/model/reason.h"
+#include "core/model/specs.h"
 #include "core/model/task_states.h"
 
 namespace berth::core {
@@ -39,6 +40,17 @@ TEST(TaskStates, TerminalOnesLeadNowhereAndEveryOtherCanEnd) {
   }
   EXPECT_EQ(name_of(TaskState::starting), "starting");
   EXPECT_FALSE(may_step(TaskState::waiting, TaskState::completed));
+}
+
+TEST(Speeds, AreThoseOfTheClassAndElseTheGeneralOne) {
+  GpuSpec gpu{.speed = Milli{2000}};
+  EXPECT_EQ(speed_for(gpu, WorkClassId::none()), Milli{2000});
+  EXPECT_EQ(speed_for(gpu, WorkClassId{3}), Milli{2000});
+  gpu.class_speeds = {{WorkClassId{1}, Milli{1400}}, {WorkClassId{3}, Milli{700}}};
+  EXPECT_EQ(speed_for(gpu, WorkClassId::none()), Milli{2000});
+  EXPECT_EQ(speed_for(gpu, WorkClassId{1}), Milli{1400});
+  EXPECT_EQ(speed_for(gpu, WorkClassId{2}), Milli{2000});
+  EXPECT_EQ(speed_for(gpu, WorkClassId{3}), Milli{700});
 }
 
 TEST(Reasons, HaveNamesOfTheirOwnAndASentence) {

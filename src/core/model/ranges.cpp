@@ -17,6 +17,20 @@ bool is_vram(Mib amount) { return is_within(amount.value, 0, kMibMax); }
 bool is_gpu_amount(Milli amount) { return is_within(amount.value, 0, kGpusMax * 1000); }
 bool is_gpu_amount(const std::optional<Milli>& amount) { return !amount || is_gpu_amount(*amount); }
 
+bool is_speed(Milli speed) { return is_within(speed.value, 1, kSpeedMax); }
+
+const char* flaw_in_speeds(const GpuSpec& spec) {
+  if (!is_speed(spec.speed)) return "a speed in range";
+  std::int64_t last = -1;
+  for (const ClassSpeed& its : spec.class_speeds) {
+    if (its.work_class.value >= kMaxWorkClasses) return "a class of work in range";
+    if (its.work_class.value <= last) return "speeds by ascending class";
+    if (!is_speed(its.speed)) return "a speed in range for each class of work";
+    last = its.work_class.value;
+  }
+  return nullptr;
+}
+
 // What no hardware could give.
 const char* flaw_in_shape(const TaskSpec& spec) {
   const bool asks_for_node = spec.cpu.value > 0 || spec.memory.value > 0;
@@ -85,6 +99,9 @@ const char* flaw_in(const QueueSpec& spec) {
   if (!is_time(spec.batch_base) || !is_time(spec.batch_per_task)) return "a batch time in range";
   const Wide full = Wide{spec.batch_base.ns} + Wide{spec.batch_per_task.ns} * spec.max_batch_size;
   if (full > kDurationMax.ns) return "a time in range for a full batch";
+  if (spec.work_class && spec.work_class.value >= kMaxWorkClasses) {
+    return "a class of work in range";
+  }
   return nullptr;
 }
 
@@ -106,7 +123,7 @@ const char* flaw_in(const GpuSpec& spec) {
   if (spec.node.value >= kNodesMax) return "a node in range";
   if (spec.kind.value >= kMaxKinds) return "a kind of GPU in range";
   if (!is_within(spec.vram.value, 1, kMibMax)) return "VRAM in range";
-  if (!is_within(spec.speed.value, 1, kSpeedMax)) return "a speed in range";
+  if (const char* flaw = flaw_in_speeds(spec)) return flaw;
   if (spec.island && spec.island.value >= kGpusMax) return "an island in range";
   return nullptr;
 }

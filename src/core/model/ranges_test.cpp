@@ -36,6 +36,24 @@ TEST(Ranges, WhatWouldOverflowIsNamed) {
   EXPECT_STREQ(flaw_in(TaskSpec{.restart_cost = Duration::forever()}), "a restart_cost in range");
 }
 
+TEST(Ranges, SpeedsByClassAreFewInOrderAndInRange) {
+  GpuSpec gpu{.vram = Mib{1}};
+  gpu.class_speeds = {{WorkClassId{0}, Milli{1}}, {WorkClassId{15}, Milli{kSpeedMax}}};
+  EXPECT_EQ(flaw_in(gpu), nullptr);
+  gpu.class_speeds[1].work_class = WorkClassId{16};
+  EXPECT_STREQ(flaw_in(gpu), "a class of work in range");
+  gpu.class_speeds[1].work_class = WorkClassId::none();
+  EXPECT_STREQ(flaw_in(gpu), "a class of work in range");
+  gpu.class_speeds[1].work_class = WorkClassId{0};
+  EXPECT_STREQ(flaw_in(gpu), "speeds by ascending class");
+  gpu.class_speeds[1] = {WorkClassId{1}, Milli{0}};
+  EXPECT_STREQ(flaw_in(gpu), "a speed in range for each class of work");
+  gpu.class_speeds[1].speed = Milli{kSpeedMax + 1};
+  EXPECT_STREQ(flaw_in(gpu), "a speed in range for each class of work");
+  EXPECT_EQ(flaw_in(QueueSpec{.work_class = WorkClassId{15}}), nullptr);
+  EXPECT_STREQ(flaw_in(QueueSpec{.work_class = WorkClassId{16}}), "a class of work in range");
+}
+
 // The products that the limits are made for.
 TEST(Ranges, ProductsOfLimitsFit) {
   std::int64_t product = 0;

@@ -62,6 +62,7 @@ struct QueueSpec {
   Duration max_batch_wait{0};
   bool adaptive_wait = false;  // max_batch_wait is then an upper bound; see batch_wait.h
   bool refuse_late = false;    // refuse when the predicted start passes the tolerated wait
+  WorkClassId work_class;      // its work runs at the GPUs' speed for this class; none: in general
   std::optional<Milli> max_gpus;
   Milli min_gpus{0};           // while it uses less, it goes before others of its tier
   Duration batch_base{0};      // a of a + b·n; both zero: the tasks' expected run time counts
@@ -87,20 +88,42 @@ struct NodeSpec {
   bool operator==(const NodeSpec&) const = default;
 };
 
+// Classes of work that can be told apart: those that queues name and those that GPUs do.
+inline constexpr std::uint32_t kMaxWorkClasses = 16;
+
+// How fast a GPU is at work of one class.
+struct ClassSpeed {
+  WorkClassId work_class;
+  Milli speed{1000};
+
+  bool operator==(const ClassSpeed&) const = default;
+};
+
 struct GpuSpec {
   NodeId node{0};
   KindId kind{0};
   Mib vram{0};
-  Milli speed{1000};  // 2000: batches take half as long; also the rate at which use is charged
-  IslandId island;    // none: NVLink joins it to no other
+  // In general; 2000: batches take half as long. Also the rate at which use is charged: it is what
+  // the GPU costs, whatever work it does and however fast it is at that.
+  Milli speed{1000};
+  IslandId island;  // none: NVLink joins it to no other
   std::uint8_t socket = 0;
   std::uint8_t pcie_switch = 0;  // numbered within the node
   // Cut into slices: it takes MIG instances and nothing else. A change takes effect when what runs
   // there has ended; until then it takes nothing new.
   mig::Geometry mig = mig::Geometry::none;
+  std::vector<ClassSpeed> class_speeds;  // where it is not as in general; by class, ascending
 
   bool operator==(const GpuSpec&) const = default;
 };
+
+// How fast the GPU is at work of this class.
+inline Milli speed_for(const GpuSpec& spec, WorkClassId work_class) {
+  if (!work_class) return spec.speed;
+  for (const ClassSpeed& its : spec.class_speeds)
+    if (its.work_class == work_class) return its.speed;
+  return spec.speed;
+}
 
 enum class Order : std::uint8_t { fair, fifo, round_robin, cost_aware, sticky, slowdown };
 enum class Packing : std::uint8_t { best_fit, first_fit, spread, frag };

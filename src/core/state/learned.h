@@ -11,7 +11,7 @@
 namespace berth::core {
 
 // Batch time as a + b·n, by least squares over recent batches; older ones fade by halving.
-// Times are those of a GPU of speed 1.
+// Times are those of a GPU of speed 1, for the class of work that the queue has.
 struct BatchTimeSketch {
   std::int64_t count = 0;
   std::int64_t sum_n = 0;

@@ -187,10 +187,11 @@ std::vector<Parts> ways_of(State& state, const Shape& shape, Duration run, std::
 }
 
 Duration planned_run(const State& state, const TaskRow& row, const std::vector<GpuId>& gpus) {
+  const Queue& queue = state.queue(row.queue);
   Milli slowest = kWholeGpu;
   for (const GpuId gpu : gpus)
-    slowest = std::min(slowest, state.gpu(gpu).spec.speed);
-  const Duration run = predict_batch(state.queue(row.queue), 1, row.expected_run, slowest);
+    slowest = std::min(slowest, speed_on(state, queue, gpu));
+  const Duration run = predict_batch(queue, 1, row.expected_run, slowest);
   return run.ns > 0 ? run + kChargeGrace : Duration::forever();
 }
 
@@ -241,8 +242,9 @@ const Reservation* delayed_by_batch(const State& state, QueueId id, GpuId gpu) {
   if (!plan.kept || state.placed.cells_stale) return nullptr;
   const Queue& queue = state.queue(id);
   const TaskRow& leader = state.tasks.row(queue.leader_slot);
-  const Duration run = kChargeGrace + predict_batch(queue, next_batch_size(state, id),
-                                                    leader.expected_run, state.gpu(gpu).spec.speed);
+  const Duration run =
+      kChargeGrace + predict_batch(queue, next_batch_size(state, id), leader.expected_run,
+                                   speed_on(state, queue, gpu));
   const Parts parts = parts_of(state, {gpu}, Milli{leader.share}, run);
   if (plan.pools.fits(parts, state.now, state.now, run)) return nullptr;
   return first_delayed(plan.pools, plan.reservations, parts, state.now, run);

@@ -454,6 +454,10 @@ void release_keeps(State& state, TaskNo task);
 
 // The mean of the run times that what is pending declares.
 Duration mean_run(const Queue& queue);
+// How fast the GPU is at the queue's work.
+inline Milli speed_on(const State& state, const Queue& queue, GpuId gpu) {
+  return speed_for(state.gpu(gpu).spec, queue.spec.work_class);
+}
 // How long a batch of n tasks of this queue takes on a GPU of this speed: what its tasks declare
 // (`longest` is the longest expected run among them) where the queue has no batch time of its own,
 // else what was learned, else what the queue declares.
@@ -463,7 +467,8 @@ Duration predict_load(const Model& model, KindId kind);
 Duration predict_load(const Model& model);
 // GPU-microseconds charged for a run of `ran` at `rate`.
 std::int64_t cost_us(std::int64_t rate, Duration ran);
-// Charged GPU-microseconds per 1000 of run time: dominant of VRAM and compute × speed × GPUs.
+// Charged GPU-microseconds per 1000 of run time: dominant of VRAM and compute × speed × GPUs. The
+// speed is the GPU's general one, whatever the class of the work: a second on it has one price.
 std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share, Mib vram);
 // Work that is predicted for the model while it would be kept alive: backlog and arrivals of its
 // queues, each with its own batch times (the first 64 of them).

@@ -137,6 +137,7 @@ class EngineWorld {
     if (chance(random, 25)) spec.min_gpus = Milli{1000};
     if (chance(random, 30)) spec.batch_base = milliseconds(20);
     if (chance(random, 30)) spec.batch_per_task = milliseconds(300);
+    if (chance(random, 30)) spec.work_class = WorkClassId{pick<std::uint8_t>(random, {0, 3, 15})};
     return spec;
   }
 
@@ -147,6 +148,8 @@ class EngineWorld {
     spec.vram = Mib{id % 3 == 0 ? 16'384 : 10'240};
     spec.speed = Milli{pick<std::int64_t>(random, {700, 1000, 2000})};
     if (id == 3) spec.mig = core::mig::Geometry::a100_40;
+    if (chance(random, 40)) spec.class_speeds.push_back({WorkClassId{3}, Milli{1700}});
+    if (chance(random, 40)) spec.class_speeds.push_back({WorkClassId{15}, Milli{300}});
     return spec;
   }
 

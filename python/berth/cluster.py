@@ -121,6 +121,19 @@ class Model:
 
 
 @dataclass(frozen=True)
+class Ledger:
+    """Normalised GPU time in whole microseconds. The first two never fall."""
+
+    charged_us: int
+    refunded_us: int
+    net_us: int
+
+    @classmethod
+    def read(cls, message: pb.LedgerLine) -> "Ledger":
+        return cls(message.charged_us, message.refunded_us, message.net_us)
+
+
+@dataclass(frozen=True)
 class Tenant:
     """A tenant, its tasks now and its counts so far."""
 
@@ -133,8 +146,10 @@ class Tenant:
     failed: int
     cancelled: int
     expired: int
-    gpu_time: float  # normalised GPU seconds charged
-    subtree_gpu_time: float  # to it and all tenants below it
+    gpu_time: float  # normalised GPU seconds: charged, less what was given back
+    subtree_gpu_time: float  # of it and all tenants below it
+    ledger: "Ledger"
+    subtree_ledger: "Ledger"
     config: dict[str, Any]
 
     @classmethod
@@ -142,6 +157,7 @@ class Tenant:
         return cls(message.name, message.paused, message.ready, message.waiting, message.running,
                    message.completed, message.failed, message.cancelled, message.expired,
                    message.gpu_ms / 1000, message.subtree_gpu_ms / 1000,
+                   Ledger.read(message.ledger), Ledger.read(message.subtree_ledger),
                    _config(message.config))
 
 
@@ -156,11 +172,16 @@ class Usage:
     completed: int
     gpu_time: float  # seconds
     wait_time: float  # seconds
+    subtree_tasks: int  # of the tenant and all below it
+    subtree_completed: int
+    subtree_gpu_time: float  # seconds
 
     @classmethod
     def read(cls, message: pb.UsageLine) -> "Usage":
         return cls(message.user_id, message.task_type, message.day, message.tasks,
-                   message.completed, message.gpu_ms / 1000, message.wait_ms / 1000)
+                   message.completed, message.gpu_ms / 1000, message.wait_ms / 1000,
+                   message.subtree_tasks, message.subtree_completed,
+                   message.subtree_gpu_ms / 1000)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 #include "api/ended_tasks.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "api/task_status.h"
+#include "api/usage.h"
 #include "core/model/reason.h"
 #include "service/projector.h"
 
@@ -216,19 +218,27 @@ EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
 
 std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::string& tenant,
                                        int days) {
-  std::vector<v1::UsageLine> lines;
-  const auto result = context.service.history().usage(tenant, days, context.now().ns);
+  std::map<std::string, std::string> parents;
+  bool is_parent = false;
+  context.service.view().read([&](const service::Board& board) {
+    const auto& tenants = board.names().tenants();
+    for (const service::TenantEntry& entry : tenants) {
+      if (!entry.spec.parent) continue;
+      const std::string& parent = tenants[entry.spec.parent.value].name;
+      parents[entry.name] = parent;
+      is_parent = is_parent || parent == tenant;
+    }
+  });
+  const auto result =
+      context.service.history().usage(is_parent ? "" : tenant, days, context.now().ns);
   const auto* rows = readable(context, result);
-  if (rows == nullptr) return lines;
-  for (const store::UsageLine& row : *rows) {
-    v1::UsageLine& line = lines.emplace_back();
-    line.set_user_id(row.tenant);
-    line.set_task_type(row.queue);
-    line.set_day(row.day);
-    line.set_tasks(row.tasks);
-    line.set_completed(row.completed);
-    line.set_gpu_ms(row.gpu_ms);
-    line.set_wait_ms(row.wait_ms);
+  if (rows == nullptr) return {};
+  std::vector<v1::UsageLine> lines = usage_with_below(*rows, [&](const std::string& name) {
+    const auto parent = parents.find(name);
+    return parent == parents.end() ? std::string() : parent->second;
+  });
+  if (!tenant.empty()) {
+    std::erase_if(lines, [&](const v1::UsageLine& line) { return line.user_id() != tenant; });
   }
   return lines;
 }

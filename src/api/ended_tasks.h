@@ -30,7 +30,8 @@ struct EndedPage {
 EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
                      const std::string& tenant, std::uint64_t below, std::size_t most);
 
-// GPU time by day, tenant and queue, of the last `days` days.
+// GPU time by day, tenant and queue, of the last `days` days; each line with the sums of all below
+// its tenant.
 std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::string& tenant,
                                        int days);
 

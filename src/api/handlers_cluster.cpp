@@ -7,6 +7,7 @@
 #include "api/outcomes.h"
 #include "api/task_status.h"
 #include "core/engine.h"
+#include "core/model/tenant_tree.h"
 
 namespace berth::api {
 namespace {
@@ -136,18 +137,28 @@ void fill_tenant(v1::TenantStatus& status, std::size_t i, const Board& board) {
   status.set_failed(line.ends.failed);
   status.set_cancelled(line.ends.cancelled);
   status.set_expired(line.ends.expired);
-  status.set_gpu_ms(line.charged_us / 1000);
+}
+
+void fill_ledger(v1::LedgerLine& to, const core::LedgerLine& from) {
+  to.set_charged_us(from.charged_us);
+  to.set_refunded_us(from.refunded_us);
+  to.set_net_us(from.net_us());
+}
+
+void fill_ledgers(v1::TenantStatus& status, const core::LedgerLine& own,
+                  const core::LedgerLine& with_below) {
+  status.set_gpu_ms(own.net_us() / 1000);
+  status.set_subtree_gpu_ms(with_below.net_us() / 1000);
+  fill_ledger(*status.mutable_ledger(), own);
+  fill_ledger(*status.mutable_subtree_ledger(), with_below);
 }
 
 // What each tenant was charged together with all below it.
-std::vector<std::int64_t> charged_below(const Board& board) {
-  const auto& entries = board.names().tenants();
-  std::vector<std::int64_t> charged(entries.size(), 0);
-  for (std::size_t i = 0; i < std::min(entries.size(), board.tenants().size()); ++i) {
-    for (TenantId at{static_cast<std::uint32_t>(i)}; at; at = entries[at.value].spec.parent)
-      charged[at.value] += board.tenants()[i].charged_us;
-  }
-  return charged;
+std::vector<core::LedgerLine> ledger_with_below(const Board& board) {
+  std::vector<TenantId> parents;
+  for (const service::TenantEntry& entry : board.names().tenants())
+    parents.push_back(entry.spec.parent);
+  return core::summed_upwards(parents, board.ledger());
 }
 
 // Calls fill(i) for each of `count` entries, or for the one named. A name that is not there is
@@ -223,12 +234,12 @@ void Handlers::get_tenant_status(const Caller& caller, const v1::GetTenantStatus
   }
   v1::GetTenantStatusResponse response;
   auto missing = context_.service.view().read([&](const Board& board) {
-    const std::vector<std::int64_t> charged_us = charged_below(board);
+    const std::vector<core::LedgerLine> with_below = ledger_with_below(board);
     return each_named("tenant", name, board.names().tenant(name), board.names().tenants(),
                       [&](std::size_t i) {
                         v1::TenantStatus& status = *response.add_tenants();
                         fill_tenant(status, i, board);
-                        status.set_subtree_gpu_ms(charged_us[i] / 1000);
+                        fill_ledgers(status, board.ledger()[i], with_below[i]);
                       });
   });
   // Others' names are for those who see them anyway.

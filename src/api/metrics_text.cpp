@@ -82,7 +82,8 @@ struct Lines {
   std::vector<double> oldest_wait_s;  // by queue
   std::vector<service::ModelLine> models;
   std::vector<service::TenantLine> tenants;
-  std::vector<std::size_t> residents;  // by model
+  std::vector<core::LedgerLine> ledger;  // by tenant
+  std::vector<std::size_t> residents;    // by model
   std::size_t live = 0;
   std::size_t leases = 0;
 };
@@ -104,6 +105,7 @@ Lines copy_lines(const ApiContext& context) {
     }
     lines.models = board.models();
     lines.tenants = board.tenants();
+    lines.ledger = board.ledger();
     lines.residents.resize(lines.models.size());
     for (const service::GpuLine& gpu : board.gpus()) {
       for (const auto& [model, resident] : gpu.models) {
@@ -179,7 +181,28 @@ void add(service::TenantLine& sum, const service::TenantLine& line) {
   sum.ends.failed += line.ends.failed;
   sum.ends.cancelled += line.ends.cancelled;
   sum.ends.expired += line.ends.expired;
-  sum.charged_us += line.charged_us;
+}
+
+// Two counters, since neither falls; what was used is their difference.
+void write_ledger(MetricsWriter& out, const Lines& lines) {
+  const auto each = [&](std::int64_t core::LedgerLine::*amount) {
+    std::int64_t rest = 0;
+    for (std::size_t i = 0; i < lines.ledger.size(); ++i) {
+      if (i >= kTenantsMax) {
+        rest += lines.ledger[i].*amount;
+      } else {
+        out.sample({{"tenant", lines.tenant_names[i]}}, of_us(lines.ledger[i].*amount));
+      }
+    }
+    if (lines.ledger.size() > kTenantsMax)
+      out.sample({{"tenant", std::string(kRest)}}, of_us(rest));
+  };
+  out.family("berth_tenant_gpu_charged_seconds_total", "counter",
+             "Normalised GPU time charged, ahead and by estimate.");
+  each(&core::LedgerLine::charged_us);
+  out.family("berth_tenant_gpu_refunded_seconds_total", "counter",
+             "Of it, given back: estimates set right, lost and preempted work.");
+  each(&core::LedgerLine::refunded_us);
 }
 
 void write_tenants(MetricsWriter& out, const Lines& lines) {
@@ -197,10 +220,7 @@ void write_tenants(MetricsWriter& out, const Lines& lines) {
   each([&](const auto& name, const auto& line) { write_states(out, "tenant", name, line); });
   out.family("berth_tenant_tasks_ended_total", "counter", "Ended tasks by tenant and final state.");
   each([&](const auto& name, const auto& line) { write_ends(out, "tenant", name, line.ends); });
-  out.family("berth_tenant_gpu_seconds_total", "counter", "Normalised GPU time charged.");
-  each([&](const auto& name, const auto& line) {
-    out.sample({{"tenant", name}}, std::max(0.0, of_us(line.charged_us)));
-  });
+  write_ledger(out, lines);
 }
 
 // ---- GPUs ---------------------------------------------------------------------------------------

@@ -91,6 +91,25 @@ TEST_F(Cluster, TenantsAndUsage) {
   EXPECT_EQ(run({"tenants"}).out,
             "TENANT    STATE  WEIGHT  READY  WAITING  RUNNING  COMPLETED  FAILED  GPU-TIME\n"
             "research  open     2.00      0        0        3          0       0     2h05m\n");
+  v1::TenantStatus& member = *tenants.add_tenants();
+  member.set_name("ann");
+  member.mutable_config()->set_parent("research");
+  member.set_gpu_ms(1'000);
+  member.set_subtree_gpu_ms(1'000);
+  tenants.mutable_tenants(0)->set_subtree_gpu_ms(7'501'000);
+  tenants.mutable_tenants(0)->mutable_ledger()->set_charged_us(9'000'000'000);
+  tenants.mutable_tenants(0)->mutable_ledger()->set_refunded_us(1'500'000'000);
+  server.answer("GetTenantStatus", tenants);
+  EXPECT_EQ(run({"tenants"}).out,
+            "TENANT    STATE  WEIGHT  READY  WAITING  RUNNING  COMPLETED  FAILED  GPU-TIME  "
+            "WITH-BELOW\n"
+            "research  open     2.00      0        0        3          0       0     2h05m       "
+            "2h05m\n"
+            "ann       open        -      0        0        0          0       0      1.0s        "
+            "1.0s\n");
+  const std::string wide = run({"tenants", "-o", "wide"}).out;
+  EXPECT_NE(wide.find("CHARGED  REFUNDED"), std::string::npos) << wide;
+  EXPECT_NE(wide.find("2h30m    25m00s"), std::string::npos) << wide;
   v1::GetUsageResponse usage;
   v1::UsageLine& line = *usage.add_lines();
   line.set_user_id("research");
@@ -105,6 +124,12 @@ TEST_F(Cluster, TenantsAndUsage) {
             "TENANT    QUEUE  DAY         TASKS  COMPLETED  GPU-TIME  MEAN-WAIT\n"
             "research  llm    2026-11-15      2          1     1m01s      250ms\n");
   EXPECT_EQ(server.request<v1::GetUsageRequest>("GetUsage").days(), 30);
+  usage.mutable_lines(0)->set_subtree_tasks(3);
+  usage.mutable_lines(0)->set_subtree_gpu_ms(62'000);
+  server.answer("GetUsage", usage);
+  EXPECT_EQ(run({"usage"}).out,
+            "TENANT    QUEUE  DAY         TASKS  COMPLETED  GPU-TIME  WITH-BELOW  MEAN-WAIT\n"
+            "research  llm    2026-11-15      2          1     1m01s       1m02s      250ms\n");
   EXPECT_EQ(run({"usage", "--days", "x"}).code, kBadInput);
 }
 

@@ -1,6 +1,8 @@
 // See cluster_listings.h.
 #include "cli/cluster_listings.h"
 
+#include <algorithm>
+
 #include "cli/table.h"
 #include "cli/text.h"
 #include "config/quantity.h"
@@ -127,6 +129,10 @@ Listing list_of(const v1::GetModelStatusResponse& answer) {
 }
 
 Listing list_of(const v1::GetTenantStatusResponse& answer) {
+  const bool has_tree =
+      std::any_of(answer.tenants().begin(), answer.tenants().end(), [](const auto& tenant) {
+        return !tenant.config().parent().empty() || tenant.subtree_gpu_ms() > tenant.gpu_ms();
+      });
   Listing listing({{"TENANT"},
                    {"PARENT", false, true},
                    {"STATE"},
@@ -141,8 +147,10 @@ Listing list_of(const v1::GetTenantStatusResponse& answer) {
                    {"GUARANTEED", true, true},
                    {"BORROWS", true, true},
                    {"MAX-GPUS", true, true},
+                   {"CHARGED", true, true},
+                   {"REFUNDED", true, true},
                    {"GPU-TIME", true},
-                   {"WITH-BELOW", true, true}});
+                   {"WITH-BELOW", true, !has_tree}});
   for (const v1::TenantStatus& tenant : answer.tenants()) {
     const v1::TenantConfig& config = tenant.config();
     listing.add({tenant.name(), config.parent(), running_or_not(tenant.paused(), false),
@@ -152,23 +160,31 @@ Listing list_of(const v1::GetTenantStatusResponse& answer) {
                  count_text(tenant.cancelled()), count_text(tenant.expired()),
                  limit_text(config.has_guaranteed_gpus(), config.guaranteed_gpus()),
                  limit_text(config.has_borrow_gpus(), config.borrow_gpus()),
-                 limit_text(config.has_max_gpus(), config.max_gpus()), time_text(tenant.gpu_ms()),
+                 limit_text(config.has_max_gpus(), config.max_gpus()),
+                 time_text(tenant.ledger().charged_us() / 1000),
+                 time_text(tenant.ledger().refunded_us() / 1000), time_text(tenant.gpu_ms()),
                  time_text(tenant.subtree_gpu_ms())});
   }
   return listing;
 }
 
 Listing list_of(const v1::GetUsageResponse& answer) {
+  const bool has_tree =
+      std::any_of(answer.lines().begin(), answer.lines().end(),
+                  [](const auto& line) { return line.subtree_tasks() > line.tasks(); });
   Listing listing({{"TENANT"},
                    {"QUEUE"},
                    {"DAY"},
                    {"TASKS", true},
                    {"COMPLETED", true},
                    {"GPU-TIME", true},
+                   {"TASKS-WITH-BELOW", true, true},
+                   {"WITH-BELOW", true, !has_tree},
                    {"MEAN-WAIT", true}});
   for (const v1::UsageLine& line : answer.lines()) {
     listing.add({line.user_id(), line.task_type(), line.day(), count_text(line.tasks()),
                  count_text(line.completed()), time_text(line.gpu_ms()),
+                 count_text(line.subtree_tasks()), time_text(line.subtree_gpu_ms()),
                  mean_time(line.wait_ms(), line.tasks())});
   }
   return listing;

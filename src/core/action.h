@@ -1,8 +1,9 @@
 // Actions: all that the core can decide. A closed variant of plain values.
 //
 // The journal records them beside their events; recovery applies them without deciding again. The
-// running hash is taken over their canonical encoding. Amounts charged travel with the action that
-// caused them, so the actions are also the ledger.
+// running hash is taken over their canonical encoding. The price travels with the batch, so the
+// actions are also the ledger: every amount that was charged or given back follows from them
+// (model/price.h).
 //
 // What concerns one GPU is an ordered stream: its agent carries it out in the order of the actions.
 // A LoadModel or BatchStarted behind an EvictModel begins when the evicted VRAM is back, so the
@@ -64,6 +65,7 @@ struct StartedTask {
   TaskNo task;
   std::uint32_t attempt = 1;
   std::int64_t charge_us = 0;  // normalised GPU-microseconds charged to its tenant at the start
+  std::uint32_t part = 1;      // of what the batch is charged, beside the other tasks' parts
   bool operator==(const StartedTask&) const = default;
 };
 // The promise that these tasks run together on these GPUs now.
@@ -78,6 +80,8 @@ struct BatchStarted {
   NodeId node;  // where it runs when it has no GPU; else none
   Milli cpu;    // of the whole batch, and of its nodes each its part; see shape.h
   Mib memory;
+  std::int64_t rate = 1;                // charged GPU-microseconds per 1000 of run time
+  std::int64_t load_us = 0;             // for the load of its model, which it pays as the first
   std::optional<MigInstance> instance;  // that it has of its one GPU; the agent cuts it first
   std::vector<StartedTask> tasks;
   bool operator==(const BatchStarted&) const = default;

@@ -245,16 +245,19 @@ TEST(CodecGolden, BatchStarted) {
   x.gpus = {GpuId{4}};
   x.cpu = {9};
   x.memory = {10};
-  x.tasks = {{TaskNo{5}, 1, 6}, {TaskNo{7}, 2, -8}};
+  x.rate = 11;
+  x.load_us = 12;
+  x.tasks = {{TaskNo{5}, 1, 6, 13}, {TaskNo{7}, 2, -8, 14}};
   EXPECT_EQ(to_hex(encoded(core::Action{x})),
             packed("86 0100000000000000 02000000 ffffffff "  // tag, lease, queue, model
                    "f401000000000000 0004000000000000 "      // share, vram
                    "0300000000000000 01000000 04000000 "     // expected, gpus
                    "ffffffff 0900000000000000 "              // node: none, cpu
-                   "0a00000000000000 00 "                    // memory, instance: none
+                   "0a00000000000000 0b00000000000000 "      // memory, rate
+                   "0c00000000000000 00 "                    // load_us, instance: none
                    "02000000 "                               // tasks
-                   "0500000000000000 01000000 0600000000000000 "
-                   "0700000000000000 02000000 f8ffffffffffffff"));
+                   "0500000000000000 01000000 0600000000000000 0d000000 "
+                   "0700000000000000 02000000 f8ffffffffffffff 0e000000"));
 }
 
 TEST(CodecGolden, TaskRefused) {

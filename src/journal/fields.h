@@ -205,9 +205,9 @@ BERTH_MESSAGE(130, core::TaskRefused, task, reason);
 BERTH_MESSAGE(131, core::TaskReady, task);
 BERTH_MESSAGE(132, core::TaskDeferred, task, reason, eligible_at, failure);
 BERTH_MESSAGE(133, core::TaskFinished, task, state, reason);
-BERTH_FIELDS(core::StartedTask, task, attempt, charge_us);
+BERTH_FIELDS(core::StartedTask, task, attempt, charge_us, part);
 BERTH_MESSAGE(134, core::BatchStarted, lease, queue, model, share, vram, expected, gpus, node, cpu,
-              memory, instance, tasks);
+              memory, rate, load_us, instance, tasks);
 BERTH_MESSAGE(135, core::StopTask, lease, task);
 BERTH_MESSAGE(136, core::LeaseCharged, lease, quantum);
 BERTH_MESSAGE(137, core::LeaseClosed, lease, ran);

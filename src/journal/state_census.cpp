@@ -11,7 +11,7 @@ namespace {
 // Each returns something of what it names; the naming is the point.
 
 [[maybe_unused]] bool name_all(const core::Tenant& tenant) {
-  const auto& [v_us, credit_us, charged_us, in_use, subtree_use, queued, live, pending, competing,
+  const auto& [v_us, credit_us, ledger, in_use, subtree_use, queued, live, pending, competing,
                first_led, paused, in_tree, works, members, spec, token_nano, token_at, tokens_today,
                flows, children, heads_by_use, usage] = tenant;
   // Derived: in_use, subtree_use, queued, live, pending, competing, first_led,

@@ -73,18 +73,20 @@ struct UsageRecord {
 };
 BERTH_FIELDS(UsageRecord, epoch, bucket_us);
 
+BERTH_FIELDS(core::LedgerLine, charged_us, refunded_us);
+
 struct TenantRecord {
   core::TenantSpec spec;
   bool paused = false;
   std::int64_t v_us = 0;
   std::int64_t credit_us = 0;
-  std::int64_t charged_us = 0;
+  core::LedgerLine ledger;
   std::int64_t token_nano = 0;
   Time token_at;
   std::int64_t tokens_today = 0;
   std::optional<UsageRecord> usage;  // none: never charged under an order that reads it
 };
-BERTH_FIELDS(TenantRecord, spec, paused, v_us, credit_us, charged_us, token_nano, token_at,
+BERTH_FIELDS(TenantRecord, spec, paused, v_us, credit_us, ledger, token_nano, token_at,
              tokens_today, usage);
 
 struct LoadTimeRecord {

@@ -128,12 +128,13 @@ void Restorer::take(TenantRecord& record) {
   require_sane(record.spec);
   require(record.token_nano <= core::kTokensMax * 1'000'000'000, "tokens in range");
   require(is_past(record.token_at), "a token level of the past");
+  require(record.ledger.refunded_us >= 0 && record.ledger.net_us() >= 0, "a ledger in range");
   core::Tenant& tenant = state_->tenants.emplace_back();
   tenant.spec = record.spec;
   tenant.paused = record.paused;
   tenant.v_us = record.v_us;
   tenant.credit_us = record.credit_us;
-  tenant.charged_us = record.charged_us;
+  tenant.ledger = record.ledger;
   tenant.token_nano = record.token_nano;
   tenant.token_at = record.token_at;
   tenant.tokens_today = record.tokens_today;

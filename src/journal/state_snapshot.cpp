@@ -72,7 +72,7 @@ TenantRecord tenant_record(const core::Tenant& tenant) {
                       .paused = tenant.paused,
                       .v_us = tenant.v_us,
                       .credit_us = tenant.credit_us,
-                      .charged_us = tenant.charged_us,
+                      .ledger = tenant.ledger,
                       .token_nano = tenant.token_nano,
                       .token_at = tenant.token_at,
                       .tokens_today = tenant.tokens_today,

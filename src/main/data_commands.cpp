@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "cli/listing.h"
 #include "main/action_text.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
@@ -23,6 +24,8 @@ constexpr cli::Flag kFsckFlags[] = {
     kDataFlag,
     kConfigFlag,
     {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"}};
+constexpr cli::Flag kReplayFlags[] = {
+    {"--ledger", "", "each tenant's: what it was charged, given back, and net with all below it"}};
 constexpr cli::Positional kQuery[] = {{"QUERY", "one statement that only reads"}};
 constexpr cli::Positional kReplayPath[] = {{"PATH", "a data folder, or a backup"}};
 constexpr cli::Positional kRestorePath[] = {{"BACKUP", "a folder that `berth backup` made"}};
@@ -50,6 +53,40 @@ int sql(const cli::Call& call) {
   return cli::kOk;
 }
 
+// GPU time in microseconds, as it is kept: sums of what is shown are sums of what was charged.
+void print_ledger(std::ostream& out, const service::ReplayReport& report) {
+  const auto us = [](std::int64_t amount) { return std::to_string(amount); };
+  cli::Listing listing({{"TENANT"},
+                        {"CHARGED-US", true},
+                        {"REFUNDED-US", true},
+                        {"NET-US", true},
+                        {"NET-WITH-BELOW-US", true}});
+  for (const service::AuditLine& line : report.ledger) {
+    listing.add({line.tenant, us(line.engine.charged_us), us(line.engine.refunded_us),
+                 us(line.engine.net_us()), us(line.with_below.net_us())});
+  }
+  listing.print(out, {});
+}
+
+void print_audit(std::ostream& out, const service::ReplayReport& report, bool in_full) {
+  if (in_full) print_ledger(out, report);
+  core::LedgerLine cluster;
+  for (const service::AuditLine& line : report.ledger)
+    cluster += line.engine;
+  out << "ledger of " << report.ledger.size() << " tenants: charged " << cluster.charged_us
+      << " us, refunded " << cluster.refunded_us << ", net " << cluster.net_us() << "; "
+      << (report.ledger_agrees() ? "it agrees with the actions\n"
+                                 : "it does not agree with the actions\n");
+  for (const service::AuditLine& line : report.ledger) {
+    if (line.engine == line.journal) continue;
+    out << "  " << line.tenant << ": the engine charged " << line.engine.charged_us
+        << " us and refunded " << line.engine.refunded_us << ", by the actions "
+        << line.journal.charged_us << " and " << line.journal.refunded_us << "\n";
+  }
+  for (const TaskNo task : report.mispriced)
+    out << "  task t-" << task.value << ": its first charge is not what its batch's price makes\n";
+}
+
 int replay(const cli::Call& call) {
   const std::filesystem::path data = call.args.positional().front();
   const auto progress = [&](std::uint64_t events) {
@@ -68,7 +105,8 @@ int replay(const cli::Call& call) {
   }
   if (!report->difference) {
     call.console.out << "identical; hash " << hex_text(report->hash) << "\n";
-    return cli::kOk;
+    print_audit(call.console.out, *report, call.args.has("--ledger"));
+    return report->ledger_agrees() ? cli::kOk : cli::kFailed;
   }
   const service::ReplayDifference& found = *report->difference;
   call.console.out << "different from event " << found.seq << " on: " << text_of(found.event)
@@ -114,14 +152,8 @@ constexpr cli::Command kCommands[] = {
     {"sql", cli::Group::local, "ask the history, read only", "QUERY [OPTIONS]", sql,
      cli::Reach::local, kSqlFlags, kQuery,
      "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
-    {"replay",
-     cli::Group::local,
-     "decide again over a journal and compare",
-     "PATH",
-     replay,
-     cli::Reach::local,
-     {},
-     kReplayPath},
+    {"replay", cli::Group::local, "decide again over a journal and compare; audit the ledger",
+     "PATH [OPTIONS]", replay, cli::Reach::local, kReplayFlags, kReplayPath},
     {"fsck", cli::Group::local, "look for damage in a data folder", "[OPTIONS]", fsck,
      cli::Reach::local, kFsckFlags},
     {"restore", cli::Group::local, "make a data folder from a backup", "BACKUP [OPTIONS]", restore,

@@ -2,7 +2,9 @@
 #include "service/board.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
@@ -61,6 +63,11 @@ TaskState state_after(const core::TaskDeferred& deferred, Time now) {
   return waits ? TaskState::waiting : TaskState::pending;
 }
 
+void append(Ended& to, Ended&& more) {
+  std::move(more.tasks.begin(), more.tasks.end(), std::back_inserter(to.tasks));
+  to.settled.insert(to.settled.end(), more.settled.begin(), more.settled.end());
+}
+
 // ---- TaskTable
 // -----------------------------------------------------------------------------------
 
@@ -98,6 +105,7 @@ void Board::apply(const Note& note) {
   names_.apply(note);
   queues_.resize(names_.queues().size());
   tenants_.resize(names_.tenants().size());
+  ledger_.resize(names_.tenants().size());
   models_.resize(names_.models().size());
   gpus_.resize(names_.gpus().size());
   if (const auto* described = std::get_if<TaskDescribed>(&note)) {
@@ -254,8 +262,7 @@ void Board::start(const core::BatchStarted& batch, const At& at, Changes& change
     if (line == nullptr) continue;
     lease.tasks.push_back(started.task);
     line->attempts.push_back(
-        {started.attempt, batch.lease, batch.gpus, at.now, Time::never(), started.charge_us, {}});
-    grown(tenants_, line->card->tenant.value).charged_us += started.charge_us;
+        {started.attempt, batch.lease, batch.gpus, at.now, Time::never(), 0, {}});
     changes.started.push_back(line->eligible);
     step(*line, TaskState::starting, {}, at, changes);
   }
@@ -292,7 +299,7 @@ void Board::finish(const core::TaskFinished& finished, const At& at, Changes& ch
       specs_by_segment_.erase(segment);
     }
   }
-  changes.ended.push_back(std::move(*line));
+  changes.ended.tasks.push_back(std::move(*line));
   tasks_.remove(finished.task);
 }
 
@@ -311,6 +318,34 @@ void Board::close(LeaseId id) {
   leases_.erase(at);
 }
 
+// What a lease costs is known when it closes; most of its tasks have ended just before, in the
+// order of the batch. Those that ended earlier are set right in the history.
+void Board::settle(const core::Action& action, Changes& changes) {
+  const auto tenant_of = [&](TaskNo task) {
+    const TaskLine* line = tasks_.find(task);
+    return line == nullptr ? TenantId::none() : line->card->tenant;
+  };
+  const std::span<const Posting> postings = bills_.apply(action, tenant_of);
+  post(postings, ledger_);
+  const bool is_over = std::holds_alternative<core::LeaseClosed>(action);
+  std::vector<TaskLine>& ended = changes.ended.tasks;
+  std::size_t at = ended.size();
+  for (auto posting = postings.rbegin(); posting != postings.rend(); ++posting) {
+    TaskLine* line = tasks_.find(posting->task);
+    if (line == nullptr && at > 0 && ended[at - 1].card->task == posting->task) line = &ended[--at];
+    if (line == nullptr) {
+      if (!is_over || !posting->tenant) continue;
+      changes.ended.settled.push_back(
+          {posting->task.value, posting->lease.value, posting->charge_us});
+      continue;
+    }
+    const auto attempt =
+        std::find_if(line->attempts.rbegin(), line->attempts.rend(),
+                     [&](const AttemptLine& one) { return one.lease == posting->lease; });
+    if (attempt != line->attempts.rend()) attempt->charge_us = posting->charge_us;
+  }
+}
+
 void Board::apply(const core::Action& action, const At& at, Changes& changes) {
   if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
     accept(accepted->task, at, changes);
@@ -327,12 +362,16 @@ void Board::apply(const core::Action& action, const At& at, Changes& changes) {
     finish(*finished, at, changes);
   } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
     start(*batch, at, changes);
+    settle(action, changes);
+  } else if (std::holds_alternative<core::LeaseCharged>(action)) {
+    settle(action, changes);
   } else if (const auto* lost = std::get_if<core::SliceLost>(&action)) {
     const auto lease = leases_.find(lost->lease);
     if (lease == leases_.end()) return;
     free_slice(lost->lease, lease->second, lost->gpu);
     drop(lease->second.gpus, lost->gpu);
   } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
+    settle(action, changes);
     close(closed->lease);
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
     GpuLine& gpu = grown(gpus_, load->gpu.value);

@@ -17,12 +17,15 @@
 
 #include "core/action.h"
 #include "core/event.h"
+#include "core/model/price.h"
 #include "core/model/task_states.h"
+#include "service/bills.h"
 #include "service/keys.h"
 #include "service/names.h"
 #include "service/notes.h"
 #include "service/pending_line.h"
 #include "service/task_card.h"
+#include "store/ended_task.h"
 
 namespace berth::service {
 
@@ -32,8 +35,8 @@ struct AttemptLine {
   std::vector<GpuId> gpus;
   Time started = Time::never();
   Time ended = Time::never();
-  std::int64_t charge_us = 0;
-  std::string result;  // a serialized berth.v1.TaskResult; "": none yet
+  std::int64_t charge_us = 0;  // by now
+  std::string result;          // a serialized berth.v1.TaskResult; "": none yet
 };
 
 struct TaskLine {
@@ -83,7 +86,6 @@ struct TenantLine {
   std::uint64_t pending = 0;
   std::uint64_t running = 0;
   Ends ends;
-  std::int64_t charged_us = 0;
 };
 struct ModelLine {
   std::uint64_t loads = 0;
@@ -108,6 +110,15 @@ struct TaskChange {
   std::uint32_t attempt = 0;
   std::vector<GpuId> gpus;
 };
+
+// What has ended, for the history.
+struct Ended {
+  std::vector<TaskLine> tasks;
+  // Of tasks that ended before: by a request, say, while the batch ran on.
+  std::vector<store::SettledCharge> settled;
+  bool empty() const { return tasks.empty() && settled.empty(); }
+};
+void append(Ended& to, Ended&& more);
 
 // How a task begins, and how it goes on when it was put back.
 core::TaskState first_state(const TaskCard& card);
@@ -152,7 +163,7 @@ class Board {
   // What a group changed, for those who pass it on. The caller clears it.
   struct Changes {
     std::vector<TaskChange> tasks;
-    std::vector<TaskLine> ended;
+    Ended ended;
     std::vector<Time> started;  // of each task that got a lease: since when it could start
   };
 
@@ -174,6 +185,8 @@ class Board {
   // By number; as long as the names' lists.
   const std::vector<QueueLine>& queues() const { return queues_; }
   const std::vector<TenantLine>& tenants() const { return tenants_; }
+  // What each tenant was charged and given back: the core's ledger, as released.
+  const std::vector<core::LedgerLine>& ledger() const { return ledger_; }
   const std::vector<ModelLine>& models() const { return models_; }
   const std::vector<GpuLine>& gpus() const { return gpus_; }
   // Since when the queue's pending task could start that has waited longest; none: none is pending.
@@ -203,6 +216,7 @@ class Board {
   void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
   void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
   void close(LeaseId id);
+  void settle(const core::Action& action, Changes& changes);
   // From a snapshot: the line and what follows from it.
   void put_back(TaskLine&& line);
   void put_back(LeaseId id, LeaseLine&& lease);
@@ -216,6 +230,8 @@ class Board {
   std::vector<QueueLine> queues_;
   std::vector<PendingLine> pending_;  // by queue
   std::vector<TenantLine> tenants_;
+  std::vector<core::LedgerLine> ledger_;  // by tenant
+  Bills bills_;
   std::vector<ModelLine> models_;
   std::vector<GpuLine> gpus_;
   Keys keys_;

@@ -271,7 +271,6 @@ void BoardCodec::encode(Writer& out, const Board& board) {
   }
   for (const TenantLine& tenant : board.tenants_) {
     put_ends(out, tenant.ends);
-    out.i64(tenant.charged_us);
   }
   for (const ModelLine& model : board.models_) {
     out.u64(model.loads);
@@ -330,7 +329,6 @@ void BoardCodec::decode(Reader& in, Board& board) {
   }
   for (TenantLine& tenant : board.tenants_) {
     tenant.ends = get_ends(in);
-    tenant.charged_us = in.i64();
   }
   for (ModelLine& model : board.models_) {
     model.loads = in.u64();
@@ -338,6 +336,13 @@ void BoardCodec::decode(Reader& in, Board& board) {
     model.evictions = in.u64();
     model.load_time.ns = in.i64();
   }
+}
+
+void BoardCodec::set_ledger(Board& board, const core::State& state) {
+  board.bills_ = Bills(state);
+  board.ledger_.clear();
+  for (const core::Tenant& tenant : state.tenants)
+    board.ledger_.push_back(tenant.ledger);
 }
 
 }  // namespace berth::service

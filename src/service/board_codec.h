@@ -1,5 +1,5 @@
 // The board's bytes in a snapshot: live tasks, leases, residences and counters. The names have a
-// section of their own and are restored first.
+// section of their own and are restored first; keys and ledger come from theirs.
 #pragma once
 
 #include "journal/wire.h"
@@ -16,6 +16,8 @@ class BoardCodec {
   static void decode_names(journal::Reader& in, Board& board);
   static void decode(journal::Reader& in, Board& board);
   static void set_keys(Board& board, const Keys& keys) { board.keys_ = keys; }
+  // The engine's snapshot has the ledger, and what its leases have cost so far.
+  static void set_ledger(Board& board, const core::State& state);
 };
 
 }  // namespace berth::service

@@ -138,50 +138,60 @@ void Projector::wait_no_more() {
   room_.notify_all();
 }
 
-void Projector::add(std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
+void Projector::add(Ended&& ended, std::uint64_t ordinal) {
   std::unique_lock lock(mutex_);
   if (thread_.joinable()) {
-    room_.wait(lock, [&] { return stopping_ || no_waiting_ || queue_.size() < kMostQueued; });
+    room_.wait(lock, [&] { return stopping_ || no_waiting_ || queue_.tasks.size() < kMostQueued; });
   }
   queued_upto_ = ordinal;
   if (ended.empty()) return;
-  lag_ += ended.size();
+  lag_ += ended.tasks.size();
   const bool was_empty = queue_.empty();
-  std::move(ended.begin(), ended.end(), std::back_inserter(queue_));
+  append(queue_, std::move(ended));
   if (was_empty) news_.notify_one();
 }
 
 void Projector::run() {
   using namespace std::chrono_literals;
-  std::vector<TaskLine> lines;  // those at hand
+  Ended ended;  // what is at hand
   std::unique_lock lock(mutex_);
   while (true) {
     // The pause lets rows gather: a transaction costs as much for one as for a thousand.
     news_.wait_for(lock, 1s, [&] { return stopping_ || (!failing_ && !queue_.empty()); });
-    if (!stopping_ && queue_.size() < kMostPerWrite)
+    if (!stopping_ && queue_.tasks.size() < kMostPerWrite)
       news_.wait_for(lock, 20ms, [&] { return stopping_; });
-    if (lines.empty()) lines = std::exchange(queue_, {});
+    if (ended.empty()) ended = std::exchange(queue_, {});
     const bool all = queue_.empty();
     const std::uint64_t upto = all ? queued_upto_ : writer_->projected();
     const bool last = stopping_;
     lock.unlock();
     room_.notify_all();
-    const std::size_t written = write(lines, upto);
-    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(written));
-    lag_ -= written;
+    write(ended, upto);
     if (!failing_) tidy();
     lock.lock();
-    if (last && (failing_ || (lines.empty() && queue_.empty()))) return;
+    if (last && (failing_ || (ended.empty() && queue_.empty()))) return;
   }
 }
 
-std::size_t Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
+void Projector::write(Ended& ended, std::uint64_t upto) {
+  const std::size_t written = write_tasks(ended, upto);
+  ended.tasks.erase(ended.tasks.begin(),
+                    ended.tasks.begin() + static_cast<std::ptrdiff_t>(written));
+  if (ended.tasks.empty() && !failing_) ended.settled.clear();
+  lag_ -= written;
+}
+
+// What was settled goes with the last of the tasks: all that it is about have a row then.
+std::size_t Projector::write_tasks(Ended& ended, std::uint64_t upto) {
+  const std::span<TaskLine> lines = ended.tasks;
   std::size_t done = 0;
   do {
     const std::size_t count = std::min(kMostPerWrite, lines.size() - done);
     const bool all = done + count == lines.size();
-    if (count == 0 && writer_->projected() >= upto) break;
-    const Status written = write_some(lines.subspan(done, count), all ? upto : 0);
+    if (count == 0 && ended.settled.empty() && writer_->projected() >= upto) break;
+    const std::span<const store::SettledCharge> settled = ended.settled;
+    const Status written =
+        write_some(lines.subspan(done, count), all ? upto : 0, all ? settled : settled.first(0));
     if (!written) {
       ++failures_;
       if (!std::exchange(failing_, true)) {
@@ -196,7 +206,8 @@ std::size_t Projector::write(std::span<TaskLine> lines, std::uint64_t upto) {
   return done;
 }
 
-Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto) {
+Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto,
+                             std::span<const store::SettledCharge> settled) {
   std::vector<std::string> specs = read_specs(lines, options_.read_spec, options_.log);
   std::vector<store::EndedTask> rows;
   rows.reserve(lines.size());
@@ -209,7 +220,7 @@ Status Projector::write_some(std::span<TaskLine> lines, std::uint64_t upto) {
       }
     });
   }
-  if (Status written = writer_->add(rows, upto); !written) return written;
+  if (Status written = writer_->add(rows, upto, settled); !written) return written;
   std::vector<TaskNo> done;
   for (const TaskLine& line : lines)
     done.push_back(line.card->task);

@@ -49,7 +49,7 @@ class Projector {
   void stop();
 
   // Every task that ended up to this ordinal has been added. Waits when far too many are queued.
-  void add(std::vector<TaskLine>&& ended, std::uint64_t ordinal);
+  void add(Ended&& ended, std::uint64_t ordinal);
   // From now on it does not wait: the service stops, and the journal has them.
   void wait_no_more();
 
@@ -63,10 +63,12 @@ class Projector {
   static constexpr std::size_t kMostPerLock = 128;  // the release waits meanwhile
 
   void run();
-  // How many of them are in the history now: all, or those before the first that could not be
-  // written. All of them: the history is complete up to `upto`.
-  std::size_t write(std::span<TaskLine> lines, std::uint64_t upto);
-  Status write_some(std::span<TaskLine> lines, std::uint64_t upto);
+  // Leaves what could not be written. All of it was: the history is complete up to `upto`.
+  void write(Ended& ended, std::uint64_t upto);
+  // How many of the tasks are in the history now.
+  std::size_t write_tasks(Ended& ended, std::uint64_t upto);
+  Status write_some(std::span<TaskLine> lines, std::uint64_t upto,
+                    std::span<const store::SettledCharge> settled);
   void tidy();
 
   const ProjectorOptions options_;
@@ -75,7 +77,7 @@ class Projector {
   std::mutex mutex_;
   std::condition_variable news_;
   std::condition_variable room_;
-  std::vector<TaskLine> queue_;
+  Ended queue_;
   std::uint64_t queued_upto_ = 0;
   bool stopping_ = false;
   bool no_waiting_ = false;

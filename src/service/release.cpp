@@ -14,7 +14,7 @@ void Release::run(Group& group, store::GroupAt at) {
   view_.change([&](Board& board) {
     apply(group, at, board, changes, errands);
     // Before anyone can see that they left the board: a task is always found somewhere.
-    view_.remember_ended(changes.ended);
+    view_.remember_ended(changes.ended.tasks);
   });
   feed_.add(std::move(changes.tasks), group.last_ordinal);
   answer(group);

@@ -15,7 +15,7 @@ namespace berth::service {
 
 class Release {
  public:
-  using OnEnded = std::function<void(std::vector<TaskLine>&&, std::uint64_t ordinal)>;
+  using OnEnded = std::function<void(Ended&&, std::uint64_t ordinal)>;
 
   // Of each task whose lease has left: since when it could start.
   using OnStarted = std::function<void(const std::vector<Time>& since)>;

@@ -3,13 +3,19 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/engine.h"
+#include "core/model/tenant_tree.h"
+#include "core/state/state.h"
 #include "journal/group.h"
 #include "journal/snapshot.h"
 #include "journal/state_snapshot.h"
+#include "service/bills.h"
+#include "service/notes.h"
 #include "service/replayer.h"
 #include "store/journal.h"
 #include "store/layout.h"
@@ -18,6 +24,80 @@
 namespace berth::service {
 namespace {
 
+// The journal's own book: who owns which task, what their leases cost.
+class Auditor {
+ public:
+  Auditor() = default;
+  explicit Auditor(const Position& at) : bills_(at.engine.state()) {
+    const core::State& state = at.engine.state();
+    for (const core::Tenant& tenant : state.tenants)
+      lines_.push_back(tenant.ledger);
+    for (const TenantEntry& entry : at.names.tenants())
+      names_.push_back(entry.name);
+    for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
+      if (!state.tasks.is_live(slot)) continue;
+      owners_[state.tasks.row(slot).no] = state.tasks.row(slot).tenant;
+    }
+  }
+
+  void take(const Note& note) {
+    const auto* named = std::get_if<TenantNamed>(&note);
+    if (named == nullptr) return;
+    if (names_.size() <= named->tenant.value) names_.resize(named->tenant.value + 1);
+    names_[named->tenant.value] = named->name;
+  }
+
+  void take(const core::Event& event) {
+    const auto* submit = std::get_if<core::Submit>(&event.body);
+    const auto* flow = std::get_if<core::SubmitWorkflow>(&event.body);
+    if (submit == nullptr && flow == nullptr) return;
+    submitted_.clear();
+    if (submit != nullptr) submitted_[submit->task] = submit->spec.tenant;
+    for (std::size_t i = 0; flow != nullptr && i < flow->tasks.size(); ++i)
+      submitted_[TaskNo{flow->first.value + i}] = flow->tasks[i].tenant;
+  }
+
+  void take(const core::Action& action, ReplayReport& report) {
+    if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
+      const auto task = submitted_.extract(accepted->task);
+      if (!task.empty()) owners_[task.key()] = task.mapped();
+    } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
+      owners_.erase(finished->task);
+    }
+    const std::span<const Posting> postings = bills_.apply(action, [&](TaskNo task) {
+      const auto owner = owners_.find(task);
+      return owner == owners_.end() ? TenantId::none() : owner->second;
+    });
+    post(postings, lines_);
+    const auto* batch = std::get_if<core::BatchStarted>(&action);
+    for (std::size_t i = 0; batch != nullptr && i < postings.size(); ++i) {
+      if (postings[i].charge_us == batch->tasks[i].charge_us) continue;
+      report.mispriced.push_back(batch->tasks[i].task);
+    }
+  }
+
+  void report(const core::State& state, ReplayReport& report) const {
+    std::vector<TenantId> parents;
+    std::vector<core::LedgerLine> own;
+    for (const core::Tenant& tenant : state.tenants) {
+      parents.push_back(tenant.spec.parent);
+      own.push_back(tenant.ledger);
+    }
+    const std::vector<core::LedgerLine> with_below = core::summed_upwards(parents, own);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      report.ledger.push_back({i < names_.size() ? names_[i] : std::to_string(i), own[i],
+                               i < lines_.size() ? lines_[i] : core::LedgerLine{}, with_below[i]});
+    }
+  }
+
+ private:
+  Bills bills_;
+  std::vector<core::LedgerLine> lines_;
+  std::vector<std::string> names_;
+  std::map<TaskNo, TenantId> submitted_;  // by the last submit, and not answered yet
+  std::map<TaskNo, TenantId> owners_;     // of live tasks
+};
+
 // Recorded actions stand around their event: what timers decided first, the event, what it led to.
 // So between two events stand the late actions of the first and the early ones of the second.
 class Comparison {
@@ -25,6 +105,7 @@ class Comparison {
   explicit Comparison(ReplayReport& report) : report_(report) {}
 
   void restore(Position&& at) {
+    auditor_ = Auditor(at);
     engine_ = std::move(at.engine);
     hash_.restore(at.hash);
     seq_ = report_.from_seq = at.next_seq;
@@ -40,6 +121,7 @@ class Comparison {
       if (cursor.kind() == journal::GroupCursor::Kind::action) {
         ++report_.actions;
         hash_.add_bytes(cursor.encoded());
+        auditor_.take(cursor.action(), report_);
         if (decides) {
           recorded_.push_back(cursor.action());
         } else {
@@ -47,7 +129,10 @@ class Comparison {
         }
       } else if (cursor.kind() == journal::GroupCursor::Kind::event) {
         ++report_.events;
+        auditor_.take(cursor.event());
         if (decides ? !decide(cursor.event()) : !apply(cursor.event())) return false;
+      } else if (const auto note = decode_note(cursor.note(), {})) {
+        auditor_.take(*note);
       }
     }
     if (!cursor.ok()) {
@@ -63,7 +148,11 @@ class Comparison {
   }
 
   // What the last event led to.
-  bool finish() { return compare(); }
+  bool finish() {
+    if (!compare()) return false;
+    auditor_.report(engine_.state(), report_);
+    return true;
+  }
   std::uint64_t hash() const { return hash_.value(); }
   std::string error;
 
@@ -104,6 +193,7 @@ class Comparison {
   }
 
   ReplayReport& report_;
+  Auditor auditor_;
   core::Engine engine_;
   journal::RunningHash hash_;
   std::uint64_t seq_ = 0;
@@ -125,6 +215,12 @@ Result<Position> oldest_position(const std::filesystem::path& data) {
 }
 
 }  // namespace
+
+bool ReplayReport::ledger_agrees() const {
+  return mispriced.empty() && std::all_of(ledger.begin(), ledger.end(), [](const AuditLine& line) {
+           return line.engine == line.journal;
+         });
+}
 
 Result<ReplayReport> replay(const std::filesystem::path& data,
                             const std::function<void(std::uint64_t)>& progress) {

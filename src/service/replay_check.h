@@ -2,6 +2,9 @@
 //
 // Groups that were decided by another behaviour of the core are applied, not compared. Where the
 // journal's beginning was removed, it starts at the oldest snapshot that can be read.
+//
+// It also audits the ledger: what each tenant was charged and given back by the recorded actions,
+// beginning with what that snapshot says, must be what the engine has come to.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +12,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "core/action.h"
 #include "core/event.h"
+#include "core/model/price.h"
 
 namespace berth::service {
 
@@ -23,6 +28,13 @@ struct ReplayDifference {
   std::optional<core::Action> decided;   // none: nothing more was decided
 };
 
+struct AuditLine {
+  std::string tenant;
+  core::LedgerLine engine;
+  core::LedgerLine journal;     // by the actions
+  core::LedgerLine with_below;  // of the engine, with all tenants below
+};
+
 struct ReplayReport {
   std::uint64_t from_seq = 0;  // 0: from the journal's beginning
   std::uint64_t groups = 0;
@@ -31,6 +43,12 @@ struct ReplayReport {
   std::uint64_t applied_groups = 0;  // of another behaviour
   std::uint64_t hash = 0;
   std::optional<ReplayDifference> difference;
+  // Without a difference: by tenant, in the order of their numbers.
+  std::vector<AuditLine> ledger;
+  // Tasks whose first charge is not what the price of their batch makes.
+  std::vector<TaskNo> mispriced;
+
+  bool ledger_agrees() const;
 };
 
 // `data`: a data folder. `progress` is called now and then with the events so far.

@@ -22,7 +22,7 @@ constexpr std::uint32_t kKeys = 3;
 constexpr std::uint32_t kBoard = 4;
 constexpr std::uint32_t kEpoch = 5;
 
-constexpr std::uint32_t kSnapshotVersion = 2;
+constexpr std::uint32_t kSnapshotVersion = 3;
 
 Error damaged(std::string_view what) {
   return {"the snapshot's " + std::string(what) + " cannot be read"};
@@ -97,6 +97,7 @@ Status Replayer::restore(journal::ByteView bytes) {
   at_.keys = Keys::decode(keys);
   if (!keys.ok() || !keys.at_end()) return damaged("keys");
   BoardCodec::set_keys(board_, at_.keys);
+  BoardCodec::set_ledger(board_, engine->engine.state());
   journal::Reader epoch(section(kEpoch));
   at_.now.ns = epoch.i64();
   if (!epoch.ok() || !epoch.at_end() || at_.now < engine->engine.state().now) {

@@ -35,7 +35,7 @@ class Replayer {
   const Position& position() const { return at_; }
   const Board& board() const { return board_; }
   // Tasks that have ended since the caller last took them.
-  std::vector<TaskLine> take_ended() { return std::exchange(changes_.ended, {}); }
+  Ended take_ended() { return std::exchange(changes_.ended, {}); }
 
   // Leaves the replayer empty.
   Position take_position() { return std::move(at_); }
@@ -71,7 +71,7 @@ struct Recovered {
 // the ordinal up to which the history is complete. `on_ended` gets the tasks that ended in the part
 // of the journal that was replayed, group by group, with the board as it is then; so none is
 // missing in the history.
-using OnEnded = std::function<Status(std::vector<TaskLine>&&, const Board&)>;
+using OnEnded = std::function<Status(Ended&&, const Board&)>;
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
                           std::uint64_t projected, const OnEnded& on_ended);
 

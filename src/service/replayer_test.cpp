@@ -99,7 +99,7 @@ Bytes board_with(core::TaskState state) {
   constexpr std::size_t kNoAttempts = 4;
   constexpr std::size_t kNoLeases = 8;
   constexpr std::size_t kGpus = 2 * 4;
-  constexpr std::size_t kCounters = (1 + 4) * 8 + (4 + 1) * 8;
+  constexpr std::size_t kCounters = (1 + 4) * 8 + 4 * 8;
   const Bytes zeros(kReason + kEligible + kNoAttempts + kNoLeases + kGpus + kCounters);
   out.bytes(zeros);
   return {out.view().begin(), out.view().end()};

@@ -23,6 +23,9 @@ class Sequencing : public ::testing::Test {
   ~Sequencing() override {
     // Whatever a test did: the journal leads to the same state as the live run.
     EXPECT_EQ(desk_.differences(), std::vector<std::uint32_t>{});
+    const auto [released, engine, replayed] = desk_.ledgers();
+    EXPECT_EQ(released, engine);
+    EXPECT_EQ(replayed, engine);
   }
 
  protected:
@@ -199,6 +202,61 @@ TEST_F(Sequencing, CancelStopsWhatRuns) {
   const ControlOutcome late = desk_.control(CancelTasks{{task.task}});
   EXPECT_EQ(late.kind, ControlOutcome::Kind::refused);
   EXPECT_EQ(late.reason.code, core::ReasonCode::unknown_task);
+}
+
+TEST_F(Sequencing, WhatATaskCostIsWhatItsLeaseRan) {
+  desk_.agent.finishes_at_once = false;
+  NewTask task = new_task("a");
+  task.spec.expected_run = minutes(2);
+  desk_.submit(std::move(task));
+  EXPECT_EQ(desk_.ledgers()[0].at(0), (core::LedgerLine{60'000'000, 0}));  // a minute ahead
+  desk_.wait(seconds(90));
+  EXPECT_EQ(desk_.ledgers()[0].at(0), (core::LedgerLine{120'000'000, 0}));
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
+  EXPECT_EQ(desk_.ledgers()[0].at(0), (core::LedgerLine{120'000'000, 30'000'000}));
+  EXPECT_EQ(desk_.ended.at(0).attempts.at(0).charge_us, 90'000'000);
+  EXPECT_TRUE(desk_.settled.empty());
+}
+
+TEST_F(Sequencing, WhatAnEndedTaskCostIsSettledWhenItsLeaseEnds) {
+  desk_.agent.finishes_at_once = false;
+  NewTask long_task = new_task("a");
+  long_task.spec.expected_run = minutes(2);
+  const SubmitOutcome task = desk_.submit(std::move(long_task));
+  desk_.wait(seconds(10));
+  desk_.control(CancelTasks{{task.task}});
+  EXPECT_EQ(desk_.ended.at(0).attempts.at(0).charge_us, 60'000'000);  // as far as it is known
+  desk_.wait(seconds(5));
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
+  ASSERT_EQ(desk_.settled.size(), 1U);
+  EXPECT_EQ(desk_.settled[0].task_no, task.task.value);
+  EXPECT_EQ(desk_.settled[0].lease, desk_.agent.leases[0].id());
+  EXPECT_EQ(desk_.settled[0].charge_us, 15'000'000);
+  EXPECT_EQ(desk_.ledgers()[0].at(0), (core::LedgerLine{60'000'000, 45'000'000}));
+}
+
+TEST_F(Sequencing, TheLedgerGoesOnBehindASnapshot) {
+  desk_.agent.finishes_at_once = false;
+  NewTask task = new_task("a");
+  task.spec.expected_run = minutes(5);
+  desk_.submit(std::move(task));
+  desk_.wait(seconds(70));
+  Replayer replayer(minutes(24 * 60));
+  ASSERT_TRUE(replayer.restore(desk_.snapshot()).ok());
+  const std::size_t before = desk_.groups.size();
+  desk_.wait(seconds(60));
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
+  for (std::size_t i = before; i < desk_.groups.size(); ++i) {
+    const journal::ParsedGroup parsed = journal::parse_group(desk_.groups[i].second);
+    ASSERT_TRUE(replayer.apply(desk_.groups[i].first, parsed.group).ok());
+  }
+  EXPECT_EQ(replayer.board().ledger(), desk_.ledgers()[1]);
+  const Ended ended = replayer.take_ended();
+  ASSERT_EQ(ended.tasks.size(), 1U);
+  EXPECT_EQ(ended.tasks[0].attempts.at(0).charge_us, 130'000'000);
 }
 
 TEST_F(Sequencing, ATenantMayNotUseABetterTierThanItsOwn) {

@@ -135,7 +135,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
               view, options.table_every),
       release(
           view, feed, courier,
-          [this](std::vector<TaskLine>&& ended, std::uint64_t ordinal) {
+          [this](Ended&& ended, std::uint64_t ordinal) {
             projector.add(std::move(ended), ordinal);
           },
           [this](const std::vector<Time>& since) {
@@ -162,22 +162,22 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   if (!history_writer) return history_writer.error();
 
   // What ended since the history was last written is projected again, in order.
-  std::vector<TaskLine> ended;
+  Ended ended;
   store::SegmentReader segments(store::journal_folder(options.data));
   const auto read_spec = [&](const TaskCard& card) { return spec_in(segments, card); };
   auto recovered = recover(
       options.data, options.remember_ids, (*history_writer)->projected(),
-      [&](std::vector<TaskLine>&& lines, const Board& board) -> Status {
-        std::move(lines.begin(), lines.end(), std::back_inserter(ended));
-        if (ended.size() < kMostToProjectLater) return Done{};
-        std::vector<std::string> specs = read_specs(ended, read_spec, options.log);
+      [&](Ended&& more, const Board& board) -> Status {
+        append(ended, std::move(more));
+        if (ended.tasks.size() < kMostToProjectLater) return Done{};
+        std::vector<std::string> specs = read_specs(ended.tasks, read_spec, options.log);
         std::vector<store::EndedTask> rows;
-        for (std::size_t i = 0; i < ended.size(); ++i) {
+        for (std::size_t i = 0; i < ended.tasks.size(); ++i) {
           const std::string spec = std::move(specs[i]);  // held once: from here on in the row
-          rows.push_back(ended_task(ended[i], board, spec, options.result_ttl));
+          rows.push_back(ended_task(ended.tasks[i], board, spec, options.result_ttl));
         }
-        ended.clear();
-        return (*history_writer)->add(rows, 0);
+        const Ended done = std::exchange(ended, {});
+        return (*history_writer)->add(rows, 0, done.settled);
       });
   if (!recovered) return recovered.error();
   for (const std::string& remark : recovered->remarks)
@@ -196,7 +196,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*recovered),
                                        std::move(*journal), std::move(*history_writer),
                                        std::move(*history_reader));
-  parts->view.remember_ended(ended);
+  parts->view.remember_ended(ended.tasks);
   const std::uint64_t ordinal = parts->feed.last();
   parts->projector.add(std::move(ended), ordinal);
   const Time now = parts->now();

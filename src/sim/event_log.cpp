@@ -302,6 +302,8 @@ void EventLog::on_action(Time at, const core::Action& action) {
                    json_.member("share_milli", a.share.value)
                        .member("vram_mib", a.vram.value)
                        .member("expected_ns", a.expected.ns);
+                   json_.member("rate", a.rate);
+                   if (a.load_us > 0) json_.member("load_us", a.load_us);
                    if (a.node) write_node(a.node);
                    if (a.cpu.value > 0) json_.member("cpu_milli", a.cpu.value);
                    if (a.memory.value > 0) json_.member("memory_mib", a.memory.value);
@@ -318,6 +320,7 @@ void EventLog::on_action(Time at, const core::Action& action) {
                          .member("task", task.task.value)
                          .member("attempt", task.attempt)
                          .member("charge_us", task.charge_us)
+                         .member("part", task.part)
                          .end_object();
                    }
                    json_.end_array();

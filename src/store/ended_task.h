@@ -43,6 +43,13 @@ struct EndedResult {
   bool operator==(const EndedResult&) const = default;
 };
 
+// What an attempt cost, where its lease ended after the task had.
+struct SettledCharge {
+  std::uint64_t task_no = 0;
+  std::uint64_t lease = 0;
+  std::int64_t charge_us = 0;
+};
+
 struct EndedTask {
   std::uint64_t task_no = 0;
   std::string task_id;

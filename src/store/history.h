@@ -32,8 +32,10 @@ class HistoryWriter {
   static Result<std::unique_ptr<HistoryWriter>> open(const std::filesystem::path& path);
 
   // All of them or none, with `projected`. One that is there already stays as it is, so that a
-  // part of the journal may be projected again.
-  Status add(std::span<const EndedTask> tasks, std::uint64_t projected);
+  // part of the journal may be projected again. Then the settled charges are put into their rows;
+  // one without a row is passed by.
+  Status add(std::span<const EndedTask> tasks, std::uint64_t projected,
+             std::span<const SettledCharge> settled = {});
 
   // Deletes spec and result of at most `count_max` tasks whose time is over. How many it were.
   Result<std::size_t> prune(std::int64_t now_ns, std::size_t count_max = 10'000);
@@ -54,13 +56,17 @@ class HistoryWriter {
  private:
   explicit HistoryWriter(Connection connection) : connection_(std::move(connection)) {}
   Status prepare();
-  Status add_rows(std::span<const EndedTask> tasks, std::uint64_t projected);
+  Status add_rows(std::span<const EndedTask> tasks, std::uint64_t projected,
+                  std::span<const SettledCharge> settled);
   Status add_one(const EndedTask& task);
+  Status settle(const SettledCharge& settled);
   Status put_meta(std::string_view key, std::int64_t value);
 
   Connection connection_;
   Statement insert_task_;
   Statement insert_body_;
+  Statement find_task_;
+  Statement replace_task_;
   Statement replace_meta_;
   Statement delete_bodies_;
   Statement remove_bodies_;

@@ -203,6 +203,21 @@ TEST_F(History, ViewsAnswer) {
             "40 30 80");
 }
 
+TEST_F(History, WhatAnAttemptCostIsSettledAfterItsTaskEnded) {
+  fill(3);
+  const EndedTask before = good(reader_->find(2)).value();
+  const std::uint64_t lease = before.attempts.front().lease;
+  const std::vector<SettledCharge> settled = {{2, lease, 77}, {2, lease + 1000, 5}, {99, 1, 5}};
+  ASSERT_TRUE(writer_->add({}, 4, settled).ok());
+  EndedTask expected = before;
+  expected.attempts.front().charge_us = 77;
+  expected.charge_us += 77 - before.attempts.front().charge_us;
+  EXPECT_EQ(good(reader_->find(2)).value(), expected);
+  ASSERT_TRUE(writer_->add(ended_tasks(1, 3), 4, settled).ok());  // projected again
+  EXPECT_EQ(good(reader_->find(2)).value(), expected);
+  EXPECT_EQ(writer_->projected(), 4U);
+}
+
 TEST_F(History, UsageIsByTenantQueueAndDay) {
   fill(40);
   EndedTask next_day = ended_task(41);

@@ -39,8 +39,8 @@ std::string placeholders(int count) {
   return out;
 }
 
-std::string insert_task_sql() {
-  return "INSERT OR IGNORE INTO ended(" + ended_columns() + ") VALUES (" +
+std::string task_sql(std::string_view verb) {
+  return std::string(verb) + " INTO ended(" + ended_columns() + ") VALUES (" +
          placeholders(ended_column_count()) + ")";
 }
 
@@ -122,7 +122,9 @@ Status HistoryWriter::prepare() {
   projected_ = static_cast<std::uint64_t>(*projected);
 
   const std::pair<Statement*, std::string> statements[] = {
-      {&insert_task_, insert_task_sql()},
+      {&insert_task_, task_sql("INSERT OR IGNORE")},
+      {&replace_task_, task_sql("REPLACE")},
+      {&find_task_, "SELECT " + ended_columns() + " FROM ended WHERE task_no = ?"},
       {&insert_body_,
        "INSERT OR IGNORE INTO bodies(" + std::string(kBodyColumns) + ") VALUES (?, ?, ?, ?, ?)"},
       {&replace_meta_, "UPDATE meta SET value = ?2, check_sum = ?3 WHERE key = ?1"},
@@ -142,18 +144,23 @@ Status HistoryWriter::prepare() {
   return Done{};
 }
 
-Status HistoryWriter::add(std::span<const EndedTask> tasks, std::uint64_t projected) {
+Status HistoryWriter::add(std::span<const EndedTask> tasks, std::uint64_t projected,
+                          std::span<const SettledCharge> settled) {
   projected = std::max(projected, projected_);
-  if (Status added = add_rows(tasks, projected); !added) return added;
+  if (Status added = add_rows(tasks, projected, settled); !added) return added;
   projected_ = projected;
   return Done{};
 }
 
-Status HistoryWriter::add_rows(std::span<const EndedTask> tasks, std::uint64_t projected) {
+Status HistoryWriter::add_rows(std::span<const EndedTask> tasks, std::uint64_t projected,
+                               std::span<const SettledCharge> settled) {
   Transaction transaction(connection_);
   if (Status begun = transaction.begin(); !begun) return begun;
   for (const EndedTask& task : tasks) {
     if (Status added = add_one(task); !added) return added;
+  }
+  for (const SettledCharge& charge : settled) {
+    if (Status put = settle(charge); !put) return put;
   }
   if (Status noted = put_meta(kMetaProjected, static_cast<std::int64_t>(projected)); !noted) {
     return noted;
@@ -167,6 +174,24 @@ Status HistoryWriter::add_one(const EndedTask& task) {
   if (connection_.changes() == 0) return Done{};  // it is there already
   bind_body(insert_body_, task);
   return insert_body_.run();
+}
+
+Status HistoryWriter::settle(const SettledCharge& settled) {
+  find_task_.bind(0, static_cast<std::int64_t>(settled.task_no));
+  const Result<bool> found = find_task_.step();
+  EndedTask task;
+  // A row that does not match its checksum stays as it is, for fsck to tell.
+  const bool is_good = found && *found && read_task(find_task_, task);
+  find_task_.reset();
+  if (!found) return found.error();
+  if (!is_good) return Done{};
+  for (EndedAttempt& attempt : task.attempts) {
+    if (attempt.lease != settled.lease) continue;
+    task.charge_us += settled.charge_us - attempt.charge_us;
+    attempt.charge_us = settled.charge_us;
+  }
+  const BoundTask bound(replace_task_, task);
+  return replace_task_.run();
 }
 
 Status HistoryWriter::put_meta(std::string_view key, std::int64_t value) {

@@ -143,6 +143,7 @@ TEST_F(Damage, AnotherBehaviourChangesNothingThatRuns) {
   ASSERT_TRUE(replayed.ok()) << replayed.error().message;
   EXPECT_EQ(replayed->applied_groups, replayed->groups);
   EXPECT_FALSE(replayed->difference.has_value());
+  EXPECT_TRUE(replayed->ledger_agrees());
   RunningService again(data());
   ASSERT_EQ(again.error, "");
   EXPECT_EQ(again.service().view().read([](const service::Board& b) { return b.tasks().size(); }),

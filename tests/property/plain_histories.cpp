@@ -114,7 +114,7 @@ TEST(PlainHistories, ALostGangCostsNothing) {
   recorder.now = Time{0} + seconds(5);
   recorder.feed(core::LeaseEnded{LeaseId{0}, {}});
   const core::State& state = recorder.engine.state();
-  EXPECT_EQ(state.tenants[0].charged_us, 0);
+  EXPECT_EQ(state.tenants[0].ledger.net_us(), 0);
   EXPECT_EQ(state.queues[0].batch_time.count, 0);
   EXPECT_EQ(state.running.leases, 0U);
 }

@@ -91,7 +91,7 @@ core::TenantSpec below(std::uint32_t parent, std::int64_t weight = 1000) {
 }
 
 double seconds_of(const core::Tenant& tenant) {
-  return static_cast<double>(tenant.charged_us) / 1e6;
+  return static_cast<double>(tenant.ledger.net_us()) / 1e6;
 }
 
 TEST(TenantTree, GroupsShareByWeightHoweverManyUsersTheyHave) {
@@ -241,7 +241,7 @@ TEST(TenantTree, ARefundIsWorthWhatWasCharged) {
   core::Actions actions;
   cluster.engine.step({Time{0} + seconds(1), core::LeaseEnded{LeaseId{0}, {}}}, actions);
   EXPECT_EQ(cluster.tenant(1).v_us - cluster.tenant(1).credit_us, 1'000'000);
-  EXPECT_EQ(cluster.tenant(1).charged_us, 1'000'000);
+  EXPECT_EQ(cluster.tenant(1).ledger.net_us(), 1'000'000);
 }
 
 }  // namespace

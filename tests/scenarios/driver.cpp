@@ -220,7 +220,7 @@ class Player {
   void carry_out(const ShowTenant& ask) {
     const core::Tenant& tenant = engine_.state().tenant(ask.tenant);
     log_.add_line(now_, "tenant " + script_.names.tenants.at(ask.tenant.value) + " charged " +
-                            text_of(microseconds(tenant.charged_us)) + ", V " +
+                            text_of(microseconds(tenant.ledger.net_us())) + ", V " +
                             text_of(microseconds(tenant.v_us)) + ", credit " +
                             text_of(microseconds(tenant.credit_us)));
   }

@@ -326,6 +326,7 @@ class Service(SchedulerServicer):
                     day=time.strftime("%Y-%m-%d", time.gmtime())))
                 line.tasks += 1
                 line.completed += status.state == pb.COMPLETED
+                line.subtree_tasks, line.subtree_completed = line.tasks, line.completed
         return pb.GetUsageResponse(lines=lines.values())
 
     def GetServerInfo(self, request: pb.GetServerInfoRequest, context: Any) -> pb.ServerInfo:

@@ -142,15 +142,11 @@ void add_tasks(const State& state, const std::vector<std::uint32_t>& slots, Batc
   for (const std::uint32_t slot : slots) {
     const TaskRow& row = state.tasks.row(slot);
     longest = std::max(longest, row.expected_run);
-    batch.tasks.push_back({row.no, row.attempts + 1U, 0});
+    batch.tasks.push_back({row.no, row.attempts + 1U});
   }
   batch.expected = predict_batch(queue, static_cast<std::int64_t>(slots.size()), longest,
                                  slowest_of(state, queue, batch.gpus));
-  const BatchPrice price = price_of(state, batch);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::int64_t part = part_of(price, state.tasks.row(slots[i]).vram);
-    batch.tasks[i].charge_us = share_of(price, first_quantum(batch.expected), part);
-  }
+  put_price(state, batch, [&](std::size_t i) { return state.tasks.row(slots[i]).vram; });
 }
 
 }  // namespace

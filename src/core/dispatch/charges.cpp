@@ -36,8 +36,8 @@ std::int64_t gpus_rate(const State& state, const BatchStarted& batch) {
 
 }  // namespace
 
-BatchPrice price_of(const State& state, const BatchStarted& batch) {
-  BatchPrice price;
+StartPrice price_of(const State& state, const BatchStarted& batch) {
+  StartPrice price;
   price.rate = std::max(gpus_rate(state, batch), nodes_rate(state, batch));
   price.parts = static_cast<std::int64_t>(batch.tasks.size());
   if (batch.gpus.empty() || batch.instance) return price;
@@ -51,11 +51,5 @@ BatchPrice price_of(const State& state, const BatchStarted& batch) {
   if (price.by_vram) price.parts = batch.vram.value;
   return price;
 }
-
-std::int64_t share_of(const BatchPrice& price, Duration ran, std::int64_t part) {
-  return scale(cost_us(price.rate, ran) + price.load_us, part, price.parts);
-}
-
-Duration first_quantum(Duration expected) { return std::min(expected, kLongestQuantum); }
 
 }  // namespace berth::core

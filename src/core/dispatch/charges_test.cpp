@@ -27,7 +27,7 @@ class Charges : public testing::Test {
     batch.tasks.resize(tasks);
     return batch;
   }
-  BatchPrice price(std::int64_t share, std::int64_t vram, std::size_t tasks) const {
+  StartPrice price(std::int64_t share, std::int64_t vram, std::size_t tasks) const {
     return price_of(world_.state(), batch(share, vram, tasks));
   }
   // A task of 10 s whose model took 3 s to load; it runs.
@@ -59,10 +59,10 @@ TEST_F(Charges, AFasterGpuCostsMoreAndEachOfAGangCounts) {
 }
 
 TEST_F(Charges, TasksPayAlikeOrByTheirVram) {
-  const BatchPrice alike = price(1000, 3000, 4);
+  const StartPrice alike = price(1000, 3000, 4);
   EXPECT_EQ(part_of(alike, 2000), 1);
   EXPECT_EQ(share_of(alike, seconds(2), 1), 500'000);
-  const BatchPrice by_vram = price(100, 4500, 2);  // half the GPU
+  const StartPrice by_vram = price(100, 4500, 2);  // half the GPU
   EXPECT_EQ(part_of(by_vram, 1500), 1500);
   EXPECT_EQ(share_of(by_vram, seconds(3), 1500), 500'000);
   EXPECT_EQ(share_of(by_vram, seconds(3), 3000), 1'000'000);
@@ -78,11 +78,11 @@ TEST_F(Charges, TheEstimateIsChargedAtTheStartAndSetRightAtTheEnd) {
   spec.tenant = TenantId{1};
   world_.submit(spec);
   EXPECT_EQ(world_.all<BatchStarted>().front().tasks.front().charge_us, 10'000'000);
-  EXPECT_EQ(tenant(1).charged_us, 10'000'000);
+  EXPECT_EQ(tenant(1).ledger.net_us(), 10'000'000);
   EXPECT_EQ(tenant(1).v_us, 5'000'000);  // over its weight
   world_.wait(seconds(4));
   world_.feed(LeaseEnded{LeaseId{0}, {}});
-  EXPECT_EQ(tenant(1).charged_us, 4'000'000);
+  EXPECT_EQ(tenant(1).ledger, (LedgerLine{10'000'000, 6'000'000}));
   // The counter never falls: the rest is credit against the next charge.
   EXPECT_EQ(tenant(1).v_us, 5'000'000);
   EXPECT_EQ(tenant(1).credit_us, 3'000'000);
@@ -100,46 +100,46 @@ TEST_F(Charges, AMixedBatchIsPaidInParts) {
   }
   world_.feed(PauseQueue{QueueId{0}, false});
   ASSERT_EQ(world_.all<BatchStarted>().front().tasks.size(), 4U);
-  EXPECT_EQ(tenant(0).charged_us, 6'000'000);
-  EXPECT_EQ(tenant(1).charged_us, 2'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 6'000'000);
+  EXPECT_EQ(tenant(1).ledger.net_us(), 2'000'000);
   EXPECT_EQ(tenant(0).in_use, Milli{750});
   EXPECT_EQ(tenant(1).in_use, Milli{250});
 }
 
 TEST_F(Charges, ALongLeaseIsChargedAheadQuantumByQuantum) {
   world_.submit(task_spec(Mib{900}, seconds(150)));
-  EXPECT_EQ(tenant(0).charged_us, 60'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 60'000'000);
   world_.wait(seconds(60) - nanoseconds(1));
   EXPECT_TRUE(world_.actions().empty());
   world_.wait(nanoseconds(1));
   EXPECT_EQ(world_.all<LeaseCharged>(), (std::vector{LeaseCharged{LeaseId{0}, seconds(60)}}));
-  EXPECT_EQ(tenant(0).charged_us, 120'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 120'000'000);
   world_.wait(seconds(13));
   world_.feed(LeaseEnded{LeaseId{0}, {}});
-  EXPECT_EQ(tenant(0).charged_us, 73'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 73'000'000);
 }
 
 TEST_F(Charges, ALostGpuIsPaidByNobody) {
   world_.submit(task_spec(Mib{900}, seconds(10)));
   world_.wait(seconds(5));
   world_.feed(GpuLost{GpuId{0}});
-  EXPECT_EQ(tenant(0).charged_us, 0);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 0);
   EXPECT_EQ(tenant(0).in_use, Milli{0});
 }
 
 TEST_F(Charges, TheFirstBatchPaysForTheLoad) {
   const TaskSpec spec = submit_with_load();
-  EXPECT_EQ(tenant(0).charged_us, 13'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 13'000'000);
   world_.wait(seconds(10));
   world_.feed(LeaseEnded{LeaseId{0}, {}});
   world_.submit(spec);
-  EXPECT_EQ(tenant(0).charged_us, 23'000'000);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 23'000'000);
 }
 
 TEST_F(Charges, NorIsTheLoadOfALostGpuPaid) {
   submit_with_load();
   world_.feed(GpuLost{GpuId{0}});
-  EXPECT_EQ(tenant(0).charged_us, 0);
+  EXPECT_EQ(tenant(0).ledger.net_us(), 0);
 }
 
 }  // namespace

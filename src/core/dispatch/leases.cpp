@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/assert.h"
-#include "core/dispatch/charges.h"
 #include "core/dispatch/dispatch.h"
+#include "core/model/price.h"
 
 namespace berth::core {
 namespace {
@@ -18,18 +18,16 @@ std::uint32_t take_lease_slot(State& state) {
   return slot;
 }
 
-BatchPrice price_of_lease(const Lease& lease) {
-  return {lease.rate, lease.load_us, false, lease.parts};
-}
+BatchPrice price_of_lease(const Lease& lease) { return {lease.rate, lease.load_us, lease.parts}; }
 
 // The tasks leave their flows for the lease.
-void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batch,
-                const BatchPrice& price) {
+void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batch) {
   Lease& lease = state.leases[lease_slot];
   const auto count = static_cast<std::int64_t>(batch.tasks.size());
   const std::int64_t use = batch.share.value * static_cast<std::int64_t>(batch.gpus.size());
   lease.tasks.clear();
   lease.tasks.reserve(batch.tasks.size());
+  lease.parts = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const StartedTask& started = batch.tasks[static_cast<std::size_t>(i)];
     const std::uint32_t slot = state.tasks.slot_of(started.task);
@@ -49,7 +47,8 @@ void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batc
     task.task = started.task;
     task.slot = slot;
     task.tenant = row.tenant;
-    task.part = part_of(price, row.vram);
+    task.part = started.part;
+    lease.parts += started.part;
     task.charged_us = started.charge_us;
     task.use = Milli{use * (i + 1) / count - use * i / count};
     lease.tasks.push_back(task);
@@ -169,7 +168,6 @@ void start_batch(State& state, const BatchStarted& batch) {
 
   ASSERT(batch.lease.value == state.next_lease);
   ++state.next_lease;
-  const BatchPrice price = price_of(state, batch);
   const std::uint32_t slot = take_lease_slot(state);
   Lease& lease = state.leases[slot];
   lease.id = batch.lease;
@@ -188,12 +186,11 @@ void start_batch(State& state, const BatchStarted& batch) {
   lease.started = state.now;
   lease.expected = batch.expected;
   lease.charged = first_quantum(batch.expected);
-  lease.rate = price.rate;
-  lease.load_us = price.load_us;
-  lease.parts = price.parts;
+  lease.rate = batch.rate;
+  lease.load_us = batch.load_us;
   state.lease_index.insert(batch.lease.value, slot);
   count_running(state, lease, 1);
-  move_tasks(state, slot, batch, price);
+  move_tasks(state, slot, batch);
 
   queue.in_use += Milli{batch.share.value * static_cast<std::int64_t>(batch.gpus.size())};
   queue.turn = state.next_turn++;

@@ -27,6 +27,18 @@ TreeFinding judge_tenant(std::span<const TenantId> parents, TenantId tenant);
 // The same for every tenant: the first with a flaw.
 TreeFinding judge_tree(std::span<const TenantId> parents);
 
+// For each tenant what it has itself and all below it have together. REQUIRES a tree.
+template <class Amount>
+std::vector<Amount> summed_upwards(const std::vector<TenantId>& parents,
+                                   const std::vector<Amount>& own) {
+  std::vector<Amount> sums(own.size());
+  for (std::uint32_t i = 0; i < own.size(); ++i) {
+    for (TenantId at{i}; at; at = parents[at.value])
+      sums[at.value] += own[i];
+  }
+  return sums;
+}
+
 // What is wrong, as the end of a sentence about the tenant's parent.
 template <class NameOf>
 std::string sentence_of(const TreeFinding& finding, NameOf name_of) {

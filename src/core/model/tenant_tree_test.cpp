@@ -51,6 +51,12 @@ TEST(TenantTree, MoreLevelsThanAreAllowed) {
                   .ends_with("t1 -> ...: 10 levels, expected at most 8"));
 }
 
+TEST(TenantTree, SumsUpwards) {
+  const std::vector<TenantId> parents = {kTop, TenantId{0}, TenantId{1}, TenantId{0}, kTop};
+  EXPECT_EQ(summed_upwards<std::int64_t>(parents, {1, 20, 300, 4000, 50000}),
+            (std::vector<std::int64_t>{4321, 320, 300, 4000, 50000}));
+}
+
 TEST(TenantLimit, IsTheLesserOfTheMaximumAndWhatMayBeBorrowed) {
   EXPECT_FALSE(limit_of({}));
   EXPECT_FALSE(limit_of({.guaranteed_gpus = Milli{2000}}));

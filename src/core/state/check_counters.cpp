@@ -34,9 +34,12 @@ void check_lease(const State& state, std::uint32_t slot, Findings& findings) {
   findings.must(static_cast<std::int64_t>(lease.gpus.size()) <= gpus, "lease ", lease.id, " has ",
                 lease.gpus.size(), " GPUs and uses ", gpus);
   std::set<TaskNo> seen;
+  const BatchPrice price{lease.rate, lease.load_us, std::max<std::int64_t>(1, lease.parts)};
   const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
   for (const LeaseTask& task : lease.tasks) {
     parts += task.part;
+    findings.same(task.charged_us, share_of(price, lease.charged, task.part), "what task ",
+                  task.task, " was charged in lease ", lease.id);
     findings.must(seen.insert(task.task).second, "lease ", lease.id, " names task ", task.task,
                   " twice");
     if (!task.live) continue;

@@ -1,5 +1,5 @@
-// Checks the tree of tenants: who stands below whom, what they use together, who is active. See
-// check.h.
+// Checks the tree of tenants: who stands below whom, what they use together, who is active; and
+// the ledger, as far as a state without its history can tell. See check.h.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -11,6 +11,7 @@ namespace {
 
 struct Branch {
   std::int64_t use = 0;
+  std::int64_t owed_us = 0;  // what leases that still run have charged it
   bool works = false;
   std::int64_t members = 0;
   std::vector<TenantId> children;
@@ -35,8 +36,10 @@ std::vector<Branch> derive(const State& state, const Derived& derived) {
   std::vector<std::int64_t> own(state.tenants.size(), 0);
   for (const Lease& lease : state.leases) {
     if (!lease.id) continue;
-    for (const LeaseTask& task : lease.tasks)
+    for (const LeaseTask& task : lease.tasks) {
       own[task.tenant.value] += task.use.value;
+      branches[task.tenant.value].owed_us += task.charged_us;
+    }
   }
   for (const auto& [task, gpus] : state.claims) {
     const std::uint32_t slot = state.tasks.slot_of(task);
@@ -79,6 +82,9 @@ void check_tenants(const State& state, const Derived& derived, Findings& finding
     findings.same(tenant.subtree_use.value, branch.use, "use of tenant ", i, " and all below it");
     findings.same(tenant.works, in_tree && branch.works, "whether tenant ", i, " is active itself");
     findings.same(tenant.members, in_tree ? branch.members : 0, "active members of tenant ", i);
+    findings.must(tenant.ledger.refunded_us >= 0 && tenant.ledger.net_us() >= branch.owed_us,
+                  "tenant ", i, " was charged ", tenant.ledger.charged_us, " us and refunded ",
+                  tenant.ledger.refunded_us, ", and its leases hold ", branch.owed_us);
   }
 }
 

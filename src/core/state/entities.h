@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "core/mig/profiles.h"
 #include "core/model/mig.h"
+#include "core/model/price.h"
 #include "core/model/reason.h"
 #include "core/model/specs.h"
 #include "core/state/fit_index.h"
@@ -37,11 +38,11 @@ struct UsageWindow {
 struct Tenant {
   // Fairness. V: charged GPU-microseconds over weight; it never falls.
   std::int64_t v_us = 0;
-  std::int64_t credit_us = 0;   // refunds, set against the next charges, in V's unit
-  std::int64_t charged_us = 0;  // the ledger: what was charged, net of refunds, before weighting
-  Milli in_use;                 // by its own tasks
-  Milli subtree_use;            // by these and those of all below it
-  std::uint32_t queued = 0;     // live tasks that have not started
+  std::int64_t credit_us = 0;  // refunds, set against the next charges, in V's unit
+  LedgerLine ledger;
+  Milli in_use;              // by its own tasks
+  Milli subtree_use;         // by these and those of all below it
+  std::uint32_t queued = 0;  // live tasks that have not started
   std::uint32_t live = 0;
   std::uint32_t pending = 0;
   std::array<std::uint32_t, kTiers> competing{};  // by tier: flows that compete in their queues

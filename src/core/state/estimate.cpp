@@ -51,8 +51,6 @@ Duration predict_load(const Model& model) {
   return model.load_times.empty() ? model.spec.load_time : longest;
 }
 
-std::int64_t cost_us(std::int64_t rate, Duration ran) { return scale(ran.ns, rate, 1'000'000); }
-
 std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share,
                          Mib vram) {
   std::int64_t rate = 0;

@@ -465,8 +465,6 @@ Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Mil
 Duration predict_load(const Model& model, KindId kind);
 // The same before the GPU is known: the longest that was learned on any kind.
 Duration predict_load(const Model& model);
-// GPU-microseconds charged for a run of `ran` at `rate`.
-std::int64_t cost_us(std::int64_t rate, Duration ran);
 // Charged GPU-microseconds per 1000 of run time: dominant of VRAM and compute × speed × GPUs. The
 // speed is the GPU's general one, whatever the class of the work: a second on it has one price.
 std::int64_t charge_rate(const State& state, const std::vector<GpuId>& gpus, Milli share, Mib vram);

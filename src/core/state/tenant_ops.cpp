@@ -262,7 +262,7 @@ std::int64_t over_weight(const State& state, TenantId id, std::int64_t amount_us
 
 void charge(State& state, TenantId id, std::int64_t amount_us) {
   Tenant& tenant = state.tenant(id);
-  tenant.charged_us += amount_us;
+  tenant.ledger.charged_us += amount_us;
   std::int64_t due = over_weight(state, id, amount_us);
   const std::int64_t paid = std::min(due, tenant.credit_us);
   tenant.credit_us -= paid;
@@ -283,7 +283,7 @@ void charge(State& state, TenantId id, std::int64_t amount_us) {
 
 void refund(State& state, TenantId id, std::int64_t amount_us, std::int64_t v_rate) {
   Tenant& tenant = state.tenant(id);
-  tenant.charged_us -= amount_us;
+  tenant.ledger.refunded_us += amount_us;
   const std::int64_t credit =
       v_rate > 0 ? scale(amount_us, v_rate, kRateUnit) : over_weight(state, id, amount_us);
   tenant.credit_us = saturating_add(tenant.credit_us, credit);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/state/state.h"
 #include "journal/snapshot.h"
 #include "service/courier.h"
 #include "service/release.h"
@@ -40,9 +42,9 @@ class Desk {
         courier(1, [](const TaskCard& card) -> Result<std::string> { return card.spec; }),
         feed(10'000),
         release(view, feed, courier,
-                [this](std::vector<TaskLine>&& lines, std::uint64_t) {
-                  for (TaskLine& line : lines)
-                    ended.push_back(std::move(line));
+                [this](Ended&& more, std::uint64_t) {
+                  std::move(more.tasks.begin(), more.tasks.end(), std::back_inserter(ended));
+                  settled.insert(settled.end(), more.settled.begin(), more.settled.end());
                 }),
         agent([this](v1::AgentMessage&& message) { said.push_back(std::move(message)); }) {
     session =
@@ -147,6 +149,14 @@ class Desk {
     }
     return different;
   }
+  // Of the released view, of the engine, and of a board that a replayer makes.
+  std::array<std::vector<core::LedgerLine>, 3> ledgers() const {
+    std::vector<core::LedgerLine> engine;
+    for (const core::Tenant& tenant : sequencer.engine().state().tenants)
+      engine.push_back(tenant.ledger);
+    return {view.read([](const Board& board) { return board.ledger(); }), engine,
+            replayed().board().ledger()};
+  }
   core::TaskState state_of(TaskNo task) const {
     return view.read([&](const Board& board) { return board.tasks().find(task)->state; });
   }
@@ -161,6 +171,7 @@ class Desk {
   std::uint64_t session = 0;
   std::vector<v1::AgentMessage> said;
   std::vector<TaskLine> ended;
+  std::vector<store::SettledCharge> settled;
   std::uint64_t offset = 64;
   std::vector<std::pair<store::GroupAt, std::vector<std::byte>>> groups;
 };

@@ -122,6 +122,25 @@ TEST(NodeBlocks, MigModeByTheKindOrByName) {
             (Texts{"6:7: nodes.mig: expected true, false, or one of " + list}));
 }
 
+TEST(NodeBlocks, MigModeIsRefusedWhereTheGpuCannotBeCutSo) {
+  const auto errors = [](const std::string& keys) {
+    return read("name = \"n\"\ngpus = 1\n" + keys).errors;
+  };
+  EXPECT_EQ(errors("vram_gb = 24\nmig = \"a100_40\"\n"),
+            (Texts{"5:7: nodes.mig: \"a100_40\" is how GPUs with 40192 to 50240 MiB are cut; this "
+                   "one has 24576"}));
+  EXPECT_EQ(errors("vram_gb = 80\nmig = \"a100_40\"\n"),
+            (Texts{"5:7: nodes.mig: \"a100_40\" is how GPUs with 40192 to 50240 MiB are cut; this "
+                   "one has 81920"}));
+  EXPECT_EQ(errors("vram_gb = 24\nkind = \"H100\"\nmig = true\n"),
+            (Texts{"6:7: nodes.mig: \"h100_80\" is how GPUs with 80384 to 100480 MiB are cut; this "
+                   "one has 24576"}));
+  EXPECT_EQ(errors("vram_gb = 80\nkind = \"A100\"\nmig = \"h100_80\"\n"),
+            (Texts{"6:7: nodes.mig: a GPU of kind \"A100\" is cut as \"a100_80\", never as "
+                   "\"h100_80\""}));
+  EXPECT_EQ(errors("vram_gb = 94\nkind = \"H100 NVL\"\nmig = true\n"), Texts{});
+}
+
 TEST(NodeBlocks, ErrorsAreReportedTogetherEachInItsPlace) {
   EXPECT_EQ(read("count = 0\ncpu = -1\nmemory = 64\ngpus = 17\nislnd = 4\n").errors,
             (Texts{"1:1: missing nodes.name: expected a name",

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "config/mig_mode.h"
 #include "config/node_blocks.h"
 #include "core/mig/profiles.h"
 #include "core/model/ranges.h"
@@ -81,15 +82,20 @@ std::string flaw_in_gpus(const v1::Hello& hello) {
     if (!named.insert(gpu.uuid()).second) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " twice";
     }
-    if (const char* expected = core::flaw_in(spec_of(gpu))) {
+    const core::GpuSpec spec = spec_of(gpu);
+    if (const char* expected = core::flaw_in(spec)) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " with " +
              std::to_string(gpu.vram_mb()) + " MiB and a speed of " +
              std::to_string(gpu.speed_milli()) + "/1000; expected " + expected;
     }
     if (std::string flaw = flaw_in_speeds(gpu); !flaw.empty()) return flaw;
-    if (!gpu.mig().empty() && core::mig::geometry_named(gpu.mig()) == core::mig::Geometry::none) {
+    if (!gpu.mig().empty() && spec.mig == core::mig::Geometry::none) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " as cut by " + quoted(gpu.mig()) +
              "; expected one of " + core::mig::names_of_geometries(~std::uint64_t{0});
+    }
+    if (const std::string flaw = config::flaw_in_mig(gpu.kind(), spec.vram, spec.mig);
+        !flaw.empty()) {
+      return "the agent names GPU " + quoted(gpu.uuid()) + " in MIG mode: " + flaw;
     }
     if (gpu.socket() > kPartMax || gpu.pcie_switch() > kPartMax) {
       return "the agent names GPU " + quoted(gpu.uuid()) + " on socket " +

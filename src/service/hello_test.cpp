@@ -272,6 +272,39 @@ TEST_F(Refusals, OfSpeedsByClass) {
             "with this agent the cluster would have 17 classes of work; at most 16 are told apart");
 }
 
+TEST_F(Refusals, OfGpusThatCannotBeCutSo) {
+  v1::Hello said = two_nodes();
+  v1::Gpu& gpu = *said.mutable_gpus(2);
+  gpu.set_mig("a30");
+  EXPECT_EQ(refusal(said),
+            "the agent names GPU \"GPU-2\" as cut by \"a30\"; expected one of a100_40, a100_80, "
+            "h100_80, h200_141, b200_180");
+  gpu.set_mig("a100_40");
+  gpu.set_kind("L4");
+  gpu.set_vram_mb(24'576);
+  EXPECT_EQ(refusal(said),
+            "the agent names GPU \"GPU-2\" in MIG mode: \"a100_40\" is how GPUs with 40192 to "
+            "50240 MiB are cut; this one has 24576");
+  gpu.set_kind("NVIDIA A100-SXM4-80GB");
+  gpu.set_vram_mb(81'251);
+  gpu.set_mig("h100_80");
+  EXPECT_EQ(refusal(said),
+            "the agent names GPU \"GPU-2\" in MIG mode: a GPU of kind \"NVIDIA A100-SXM4-80GB\" is "
+            "cut as \"a100_80\", never as \"h100_80\"");
+}
+
+TEST_F(Hellos, AGpuInMigModeIsTakenAsItIsCut) {
+  v1::Hello said = two_nodes();
+  for (v1::Gpu& gpu : *said.mutable_gpus()) {
+    gpu.set_kind("NVIDIA A100-SXM4-80GB");
+    gpu.set_vram_mb(81'251);
+  }
+  said.mutable_gpus(2)->set_mig("a100_80");
+  hello(said);
+  EXPECT_EQ(desk_.agent.welcome.refused(), "");
+  EXPECT_EQ(state().gpus[2].spec.mig, core::mig::Geometry::a100_80);
+}
+
 TEST_F(Refusals, OfLinksThatContradictOneAnother) {
   v1::Hello said = two_nodes();
   said.mutable_gpus(1)->set_kind("H100");

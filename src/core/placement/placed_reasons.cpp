@@ -218,13 +218,6 @@ Time first_end_on_nodes(const State& state) {
   return first;
 }
 
-const Reservation* reservation_of(const State& state, TaskNo task) {
-  for (const Reservation& r : state.placed.plan.reservations) {
-    if (r.handle == task.value) return &r;
-  }
-  return nullptr;
-}
-
 // It fits now, but others are planned: the first of them that it would delay.
 Reason behind_reservation(const State& state) {
   const Reservation& first = state.placed.plan.reservations.front();
@@ -250,7 +243,7 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   }
   if (state.placed.cells_stale) return out;
   out.reason = lack_of(state, shape);
-  const Reservation* own = reservation_of(state, row.no);
+  const Reservation* own = reservation_of(state.placed.plan.reservations, row.no.value);
   const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
     if (is_mig) return out;

@@ -20,12 +20,6 @@ constexpr std::size_t kLookedAt = 4096;
 constexpr std::int64_t kPlanVisits = 16'384;
 constexpr std::size_t kDomainsTried = 32;
 
-const Reservation* reservation_of(const PlacedPlan& plan, TaskNo task) {
-  const auto own = std::find_if(plan.reservations.begin(), plan.reservations.end(),
-                                [&](const Reservation& r) { return r.handle == task.value; });
-  return own == plan.reservations.end() ? nullptr : &*own;
-}
-
 // Without the grace that is given to what runs before it.
 Time without_grace(const State& state, Time start) {
   if (start == Time::never()) return start;
@@ -50,8 +44,9 @@ class WorkAhead {
       const TaskRow& row = state_.tasks.row(item->slot);
       const Shape& shape = state_.shape_table.shape(item->shape);
       reached_ = item->slot == slot_;
-      const bool is_planned = shape.gpus > 0 && !state_.claims.contains(row.no) &&
-                              reservation_of(state_.placed.plan, row.no) == nullptr;
+      const bool is_planned =
+          shape.gpus > 0 && !state_.claims.contains(row.no) &&
+          reservation_of(state_.placed.plan.reservations, row.no.value) == nullptr;
       if (!is_planned) continue;
       ++planned_;
       if (row.flow == state_.tasks.row(slot_).flow) ++of_flow_;
@@ -95,7 +90,7 @@ Time likely_start(State& state, std::uint32_t slot, std::uint64_t ahead_in_flow)
                           !state.claims.contains(row.no) && state.flows.flow(row.flow).competes;
   if (state.placed.cells_stale || !is_planned) return Time::never();
   PlacedPlan& plan = plan_of(state);
-  if (const Reservation* own = reservation_of(plan, row.no)) {
+  if (const Reservation* own = reservation_of(plan.reservations, row.no.value)) {
     return without_grace(state, own->start);
   }
   WorkAhead work(state, slot);

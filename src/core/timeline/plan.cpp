@@ -30,6 +30,13 @@ void reserve_earliest(Pools& pools, Time now, const Pending& pending, bool scatt
 
 }  // namespace timeline
 
+const Reservation* reservation_of(const std::vector<Reservation>& reservations,
+                                  std::uint64_t handle) {
+  const auto own = std::find_if(reservations.begin(), reservations.end(),
+                                [&](const Reservation& r) { return r.handle == handle; });
+  return own == reservations.end() ? nullptr : &*own;
+}
+
 void drop_reservations(Pools& pools, std::vector<Reservation>& reservations) {
   for (const Reservation& r : reservations)
     pools.drop(r.parts, r.start, r.run);

@@ -36,6 +36,10 @@ struct Reservation {
   bool operator==(const Reservation&) const = default;
 };
 
+// Null: it has none.
+const Reservation* reservation_of(const std::vector<Reservation>& reservations,
+                                  std::uint64_t handle);
+
 void drop_reservations(Pools& pools, std::vector<Reservation>& reservations);
 
 // For explanations: the first of the reservations that work on these parts would delay if it

@@ -156,6 +156,56 @@ TEST(PlainHistories, DoomedDependantsFailHoweverManyThereAre) {
   EXPECT_EQ(recorder.engine.state().tasks.live(), 0U);
 }
 
+// A node that is put anew with fewer CPUs than are used there has none left; a gang that asks for
+// none starts there all the same.
+TEST(PlainHistories, AGangWithoutCpusStartsWhereTooManyAreUsed) {
+  Recorder recorder;
+  recorder.feed(core::PutNode{NodeId{0}, {RackId{0}, Milli{8000}, Mib{32'000}}});
+  for (std::uint32_t i = 0; i < 2; ++i)
+    recorder.feed(core::PutGpu{GpuId{i}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutQueue{QueueId{0}, {}});
+  core::TaskSpec cpus = task_in(0, seconds(100));
+  cpus.gpus = 0;
+  cpus.cpu = Milli{1000};
+  recorder.submit(cpus);
+  recorder.feed(core::PutNode{NodeId{0}, {RackId{0}, Milli{0}, Mib{32'000}}});
+  core::TaskSpec gang = task_in(0, seconds(10));
+  gang.gpus = 2;
+  recorder.submit(gang);
+  EXPECT_EQ(recorder.engine.state().running.leases, 2U);
+  EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+}
+
+// Below its minimum all ranks are one to a queue: when its leader falls behind, its key may fall,
+// also while the queue is blocked.
+TEST(PlainHistories, ABlockedQueueFollowsItsLeader) {
+  Recorder recorder;
+  core::PolicySpec policy;
+  policy.order = core::Order::slowdown;
+  recorder.feed(core::SetPolicy{policy});
+  recorder.feed(core::PutGpu{GpuId{0}, {.vram = Mib{16'000}}});
+  recorder.feed(core::PutModel{ModelId{0}, {.weights = Mib{1000}}});
+  recorder.feed(core::PutQueue{QueueId{0}, {.model = ModelId{0}, .min_gpus = Milli{1000}}});
+  recorder.feed(core::PutTenant{TenantId{0}, {}});
+  recorder.feed(core::PutTenant{TenantId{1}, {.guaranteed_gpus = Milli{2000}}});
+  recorder.submit(task_in(0, seconds(7)));  // its model is being loaded
+  recorder.feed(core::PutGpu{GpuId{1}, {.vram = Mib{16'000}}});
+  core::TaskSpec guaranteed = task_in(0, Duration{0});
+  guaranteed.vram = Mib{2560};
+  guaranteed.tenant = TenantId{1};
+  guaranteed.tier = 3;
+  recorder.submit(guaranteed);
+  recorder.now = recorder.now + minutes(11);
+  recorder.feed(core::Tick{});  // it has crossed tiers, and leads
+  EXPECT_TRUE(recorder.engine.state().queue(QueueId{0}).blocked);
+  EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+  guaranteed.share = Milli{200};  // less for as long, so that it is its flow's first
+  guaranteed.priority = -1;
+  recorder.submit(guaranteed);
+  EXPECT_EQ(recorder.engine.check_invariants(), std::vector<std::string>{});
+}
+
 // A bounded count per step, oldest first; recovery in the middle goes on where it was.
 TEST(PlainHistories, ALargeGroupIsCancelledInSeveralSteps) {
   Recorder recorder;

@@ -1,4 +1,5 @@
 // Where a shape can start: on one node by packing, on several by the gang search. See placed.h.
+#include <algorithm>
 #include <variant>
 
 #include "base/assert.h"
@@ -21,14 +22,17 @@ Place on_one_node(State& state, const Shape& shape) {
 }
 
 // Cells of one node have its CPUs in common; a gang on several of them may not count them twice.
-// (It is never on several kinds of cell; more than 16 GPUs of one kind on a node are several.)
+// (It is never on several kinds of cell; more than 16 GPUs of one kind on a node are several.) A
+// node that was put anew with less than is used there has nothing left, and no less than that.
 bool nodes_have_enough(const State& state, const Shape& shape, const std::vector<GpuId>& gpus) {
   for (const NodeCount& part : count_by_node(state, gpus, NodeId::none())) {
     const Node& node = state.node(part.node);
     const std::int64_t cpu = node_part(shape.cpu.value, part.gpus, shape.gpus);
     const std::int64_t memory = node_part(shape.memory.value, part.gpus, shape.gpus);
-    if (cpu > (node.spec.cpu - node.cpu_used).value) return false;
-    if (memory > (node.spec.memory - node.memory_used).value) return false;
+    const Milli cpu_left = node.spec.cpu - node.cpu_used - node.cpu_claimed;
+    const Mib memory_left = node.spec.memory - node.memory_used - node.memory_claimed;
+    if (cpu > std::max(cpu_left, Milli{0}).value) return false;
+    if (memory > std::max(memory_left, Mib{0}).value) return false;
   }
   return true;
 }

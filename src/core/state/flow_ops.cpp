@@ -279,7 +279,9 @@ void enter_flow(State& state, std::uint32_t slot) {
     const Flow& flow = state.flows.flow(row.flow);
     const OrderKey key = state.rule->flow_key(state, flow, flow.head);
     const bool leads = state.rule->queue_key(state, queue, key) < queue.key;
-    if (!queue.blocked || leads) return refresh_queue(state, row.queue);
+    // Led by another, a queue below its minimum may have a lesser key: all ranks are one to it.
+    const bool led = queue.leader_flow == row.flow && queue.leader_slot != flow.head.slot;
+    if (!queue.blocked || leads || led) return refresh_queue(state, row.queue);
   }
   if (row.shape != kNoSlot) return;
   const bool was_left_alone = queue.blocked && readiness_follows_leader(queue);

@@ -1,5 +1,5 @@
-// A closed world around an engine: work runs exactly as long as it was expected to, agents obey
-// after a fixed time, and nothing else happens than what the test submits.
+// A closed world around an engine: work runs exactly as long as it was expected to, agents obey and
+// load models after fixed times, and nothing else happens than what the test submits.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ namespace berth::property {
 
 class ClosedWorld {
  public:
-  explicit ClosedWorld(Duration stop_takes = Duration{0}) : stop_takes_(stop_takes) {}
+  explicit ClosedWorld(Duration stop_takes = Duration{0}, Duration load_takes = Duration{0})
+      : stop_takes_(stop_takes), load_takes_(load_takes) {}
 
-  // Called after every step.
+  // Called after every step, with all invariants checked.
   std::function<void(const Step&)> on_step = [](const Step&) {};
 
   void feed(core::EventBody body) {
@@ -27,6 +28,8 @@ class ClosedWorld {
     steps_[at].from_timers = engine_.step(steps_[at].event, steps_[at].actions);
     for (const core::Action& action : steps_[at].actions)
       listen(action);
+    const auto findings = engine_.check_invariants();
+    if (!findings.empty()) fail(steps_, findings.front());
     on_step(steps_[at]);
   }
 
@@ -36,17 +39,24 @@ class ClosedWorld {
     return task;
   }
 
+  // The next report or timer, whichever comes first, if it comes until then.
+  bool next(Time until) {
+    const Time report_at = reports_.empty() ? Time::never() : reports_.top().at;
+    const Time due = std::min(report_at, engine_.next_wakeup());
+    if (due == Time::never() || due > until) return false;
+    now_ = std::max(now_, due);
+    if (engine_.next_wakeup() < report_at) {
+      feed(core::Tick{});
+      return true;
+    }
+    const Report report = reports_.top();
+    reports_.pop();
+    feed(report.body);
+    return true;
+  }
   // Every report and timer until then.
   void wait_until(Time at) {
-    for (Time due = next_due(); due <= at; due = next_due()) {
-      now_ = std::max(now_, due);
-      if (reports_.empty() || engine_.next_wakeup() < reports_.top().at) {
-        feed(core::Tick{});
-        continue;
-      }
-      const Report report = reports_.top();
-      reports_.pop();
-      feed(report.body);
+    while (next(at)) {
     }
     now_ = std::max(now_, at);
   }
@@ -65,21 +75,19 @@ class ClosedWorld {
     }
   };
 
-  Time next_due() const {
-    const Time report = reports_.empty() ? Time::never() : reports_.top().at;
-    const Time due = std::min(report, engine_.next_wakeup());
-    return due == Time::never() ? Time{INT64_MAX} : due;
-  }
-
   void listen(const core::Action& action) {
     if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
       reports_.push({now_ + batch->expected, ++order_, core::LeaseEnded{batch->lease, {}}});
     } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
       reports_.push({now_ + stop_takes_, ++order_, core::LeaseEnded{stop->lease, {}}});
+    } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
+      reports_.push({now_ + load_takes_, ++order_,
+                     core::ModelLoaded{load->gpu, load->model, true, load_takes_, load->load}});
     }
   }
 
   Duration stop_takes_;
+  Duration load_takes_;
   core::Engine engine_;
   Time now_{0};
   std::uint64_t order_ = 0;

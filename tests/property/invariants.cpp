@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/state/state.h"
 #include "tests/property/cases.h"
 #include "tests/property/oracle.h"
 
@@ -38,6 +39,34 @@ TEST(Invariants, HoldAfterEveryStep) {
   for (const auto& [name, count] : seen)
     std::printf(" %s %zu", name.c_str(), count);
   std::printf("\n");
+}
+
+// Gangs of the first tier meet long work of all tiers, and GPUs go into MIG mode and out of it: so
+// that there is a plan, something is blocked and something is claimed most of the time.
+TEST(Invariants, OfPlacedWorkHoldUnderPressure) {
+  std::size_t planned = 0;
+  std::size_t reserved = 0;
+  std::size_t blocked = 0;
+  std::size_t claimed = 0;
+  for_cases({.cases = 4000, .commands = 200}, [&](const Case& input) {
+    World world(input, {.mixes_ranks = true, .changes_mig = true});
+    world.on_step = [&](const Step&) {
+      const core::State& state = world.engine().state();
+      planned += state.placed.plan.kept ? 1 : 0;
+      reserved += state.placed.plan.reservations.empty() ? 0 : 1;
+      blocked += state.placed.blocked.empty() ? 0 : 1;
+      claimed += state.claims.empty() ? 0 : 1;
+      const auto findings = world.engine().check_invariants();
+      if (!findings.empty()) throw Broken(findings.front());
+    };
+    run_world(world);
+  });
+  EXPECT_GT(planned, 1000U);
+  EXPECT_GT(reserved, 500U);
+  EXPECT_GT(blocked, 1000U);
+  EXPECT_GT(claimed, 100U);
+  std::printf("steps with a plan %zu, reservations %zu, blocked shapes %zu, claims %zu\n", planned,
+              reserved, blocked, claimed);
 }
 
 TEST(Invariants, AnOracleThatSeesOnlyEventsAndActionsAgrees) {

@@ -7,12 +7,13 @@
 // its fair wait is over when it is passed over.
 #include <algorithm>
 #include <cstdio>
-#include <queue>
+#include <deque>
 
 #include <gtest/gtest.h>
 
 #include "core/state/state.h"
 #include "tests/property/cases.h"
+#include "tests/property/closed_world.h"
 
 namespace berth::property {
 namespace {
@@ -44,31 +45,23 @@ Flood flood_from(const Case& input) {
 
 class FloodedWorld {
  public:
-  explicit FloodedWorld(const Flood& flood) : flood_(flood) {}
+  explicit FloodedWorld(const Flood& flood) : flood_(flood), world_(Duration{0}, flood.load) {
+    world_.on_step = [this](const Step& step) { look_at(step); };
+  }
 
   // The longest time from being passed over to the start, over some large tasks.
   Duration worst_wait() {
     set_up();
     for (int i = 0; i < 400; ++i) {
       if (i % 40 == 20) submit_large();
-      next();
-      // The held GPUs may leave nothing to wait for but a timer.
+      world_.next(Time{INT64_MAX});
+      refill();
     }
     return worst_;
   }
   std::size_t passed() const { return passed_; }
-  const std::vector<Step>& steps() const { return steps_; }
 
  private:
-  struct Report {
-    Time at;
-    std::uint64_t order = 0;
-    core::EventBody body;
-    bool operator<(const Report& other) const {
-      return std::tie(other.at, other.order) < std::tie(at, order);
-    }
-  };
-
   void set_up() {
     core::PolicySpec policy;
     policy.patience = flood_.patience;
@@ -101,11 +94,11 @@ class FloodedWorld {
     spec.share = Milli{250};
     spec.vram = Mib{4000};
     spec.expected_run = Duration{scale(flood_.longest.ns, 1 + luck() % 10, 10)};
-    feed(core::Submit{engine_.next_task_no(), spec});
+    feed(core::Submit{world_.engine().next_task_no(), spec});
   }
 
   void submit_large() {
-    if (engine_.state().queue(kLarge).pending > 0) return;
+    if (world_.engine().state().queue(kLarge).pending > 0) return;
     core::TaskSpec spec;
     spec.tenant = TenantId{0};
     spec.queue = kLarge;
@@ -113,67 +106,52 @@ class FloodedWorld {
     spec.vram = Mib{flood_.kind == 1 ? 15'000 : flood_.kind == 3 ? 9000 : 1000};
     spec.share = Milli{flood_.kind == 1 || flood_.kind == 3 ? 200 : 1000};
     spec.gpus = flood_.kind == 2 ? 2 : 1;
-    feed(core::Submit{engine_.next_task_no(), spec});
+    feed(core::Submit{world_.engine().next_task_no(), spec});
   }
 
-  // The next report or timer, whichever comes first.
-  void next() {
-    const Time wakeup = engine_.next_wakeup();
-    if (reports_.empty() || wakeup < reports_.top().at) {
-      if (wakeup == Time::never()) return;
-      now_ = std::max(now_, wakeup);
-      return feed(core::Tick{});
+  void look_at(const Step& step) {
+    for (const core::Action& action : step.actions) {
+      const auto* batch = std::get_if<core::BatchStarted>(&action);
+      if (batch == nullptr) continue;
+      if (batch->queue == kLarge) {
+        note_start();
+      } else {
+        more_.push_back(batch->queue.value);
+      }
     }
-    const Report report = reports_.top();
-    reports_.pop();
-    now_ = report.at;
-    feed(report.body);
+    const core::State& state = world_.engine().state();
+    const Time due = state.queues.empty() ? Time::never() : state.queue(kLarge).due;
+    if (due != Time::never() && passed_at_ == Time::never()) passed_at_ = due - flood_.patience;
+  }
+
+  // For each small task that started another comes.
+  void refill() {
+    while (!more_.empty()) {
+      const std::uint32_t tenant = more_.front();
+      more_.pop_front();
+      submit_small(tenant);
+    }
   }
 
   void feed(core::EventBody body) {
-    steps_.push_back({{now_, std::move(body)}, 0, {}});
-    const std::size_t at = steps_.size() - 1;
-    steps_[at].from_timers = engine_.step(steps_[at].event, steps_[at].actions);
-    std::vector<std::uint32_t> more;
-    for (const core::Action& action : steps_[at].actions) {
-      if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
-        reports_.push({now_ + batch->expected, ++order_, core::LeaseEnded{batch->lease, {}}});
-        if (batch->queue == kLarge) {
-          note_start();
-        } else {
-          more.push_back(batch->queue.value);
-        }
-      } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
-        reports_.push({now_ + flood_.load, ++order_,
-                       core::ModelLoaded{load->gpu, load->model, true, flood_.load, load->load}});
-      }
-    }
-    const core::Queue& large =
-        engine_.state().queues.empty() ? core::Queue{} : engine_.state().queue(kLarge);
-    if (large.due != Time::never() && passed_at_ == Time::never()) {
-      passed_at_ = large.due - flood_.patience;
-    }
-    for (const std::uint32_t tenant : more)
-      submit_small(tenant);
+    world_.feed(std::move(body));
+    refill();
   }
 
   void note_start() {
     if (passed_at_ == Time::never()) return;
-    worst_ = std::max(worst_, now_ - passed_at_);
+    worst_ = std::max(worst_, world_.now() - passed_at_);
     passed_at_ = Time::never();
     ++passed_;
   }
 
   Flood flood_;
-  core::Engine engine_;
-  Time now_{0};
+  ClosedWorld world_;
   std::size_t luck_ = 0;
-  std::uint64_t order_ = 0;
-  std::priority_queue<Report> reports_;
+  std::deque<std::uint32_t> more_;  // tenants
   Time passed_at_ = Time::never();
   Duration worst_{0};
   std::size_t passed_ = 0;
-  std::vector<Step> steps_;
 };
 
 TEST(Waiting, AQueuePassedOverStartsWithinItsBound) {

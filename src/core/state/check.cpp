@@ -26,6 +26,7 @@ std::vector<std::string> check_state(const State& state) {
   check_gpus(state, findings);
   check_flows(state, derived, findings);
   check_queues(state, derived, findings);
+  check_placed(state, derived, findings);
   check_timers(state, derived, findings);
   check_links(state, derived, findings);
   return findings.take();

@@ -115,6 +115,8 @@ void check_mig(const State& state, Findings& findings);
 void check_flows(const State& state, const Derived& derived, Findings& findings);
 // Leader, readiness, bench, turn, patience, holds of queues. (check_queues.cpp)
 void check_queues(const State& state, const Derived& derived, Findings& findings);
+// Benches, cells and plan of placed work. (check_placed.cpp)
+void check_placed(const State& state, const Derived& derived, Findings& findings);
 // Timers. (check_timers.cpp)
 void check_timers(const State& state, const Derived& derived, Findings& findings);
 // Groups, dependencies, signals, ripe tasks. (check_links.cpp)

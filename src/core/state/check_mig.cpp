@@ -66,9 +66,10 @@ bool could_start(const State& state, GpuId id, const Shape& shape) {
   const mig::SlotClass* slot = mig::slot_class(gpu.spec.mig, shape.profile);
   if (slot == nullptr || slot->memory.value < shape.vram) return false;
   const Node& node = state.node(gpu.spec.node);
-  const std::int64_t cpu = std::max<std::int64_t>(0, (node.spec.cpu - node.cpu_used).value);
-  const std::int64_t memory =
-      std::max<std::int64_t>(0, (node.spec.memory - node.memory_used).value);
+  const Milli cpu_left = node.spec.cpu - node.cpu_used - node.cpu_claimed;
+  const Mib memory_left = node.spec.memory - node.memory_used - node.memory_claimed;
+  const std::int64_t cpu = std::max<std::int64_t>(0, cpu_left.value);
+  const std::int64_t memory = std::max<std::int64_t>(0, memory_left.value);
   if (shape.cpu.value > cpu || shape.memory.value > memory) return false;
   for (int start = 0; start < mig::kMemorySlicesMax; ++start) {
     if (mig::legal(gpu.slices, *slot, start)) return true;

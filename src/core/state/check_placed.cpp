@@ -262,24 +262,11 @@ bool fits_as_gang(const State& state, const Shape& shape) {
   return false;
 }
 
-// Shapes of tasks that have a claim: these start there, and a pass that meets nobody else of the
-// shape does not try it.
-std::set<std::uint32_t> claiming_shapes(const State& state) {
-  std::set<std::uint32_t> shapes;
-  for (const auto& [task, gpus] : state.claims) {
-    const std::uint32_t slot = state.tasks.slot_of(task);
-    if (slot != kNoSlot) shapes.insert(state.tasks.row(slot).shape);
-  }
-  return shapes;
-}
-
 void check_blocked_fit_nowhere(const State& state, Findings& findings) {
   const PlacedWork& placed = state.placed;
-  const std::set<std::uint32_t> claiming = claiming_shapes(state);
   for (std::uint32_t number = 0; number < placed.shapes.size(); ++number) {
     const ShapeWork& work = placed.shapes[number];
     if (work.bench != PlacedBench::blocked || has_profile(state, number)) continue;
-    if (claiming.contains(number)) continue;
     const Shape& shape = state.shape_table.shape(number);
     if (lies_on_one_node(shape)) {
       for (std::uint32_t i = 0; i < placed.cells.size(); ++i) {

@@ -157,7 +157,10 @@ bool Pass::reserve_for_first(std::int64_t& visits) {
       continue;
     }
     const TaskRow& row = state_.tasks.row(item->slot);
-    if (state_.claims.contains(row.no)) continue;
+    if (state_.claims.contains(row.no)) {
+      place_of(item->shape);  // else it would count as tried when `freed` is cleared
+      continue;
+    }
     --visits;
     if (starts(*item)) break;
     placed_.plan.last = item->key;

@@ -23,7 +23,7 @@ std::string_view name_of(PlacedBench bench) {
 
 // --- benches ---
 
-// Who stands in an index, by shape, with which key.
+// Who stands in an index, by shape or flow, with which key.
 using Standing = std::map<std::uint32_t, OrderKey>;
 
 void compare(const Standing& found, const Standing& derived, std::string_view name,
@@ -31,14 +31,14 @@ void compare(const Standing& found, const Standing& derived, std::string_view na
   for (const auto& [shape, key] : derived) {
     const auto at = found.find(shape);
     if (at == found.end()) {
-      findings.say("shape ", shape, " is missing from ", name);
+      findings.say(shape, " is missing from ", name);
     } else {
-      findings.must(at->second == key, "shape ", shape, " stands in ", name, " by ", at->second,
+      findings.must(at->second == key, shape, " stands in ", name, " by ", at->second,
                     ", its key is ", key);
     }
   }
   for (const auto& [shape, key] : found)
-    findings.must(derived.contains(shape), "shape ", shape, " stands in ", name, " for nothing");
+    findings.must(derived.contains(shape), shape, " stands in ", name, " for nothing");
 }
 
 Standing listed(const IndexedHeap<OrderKey>& heap) {
@@ -49,23 +49,23 @@ Standing listed(const IndexedHeap<OrderKey>& heap) {
 }
 
 // The subtree's own sums: what a search leaves out must not fit.
-void check_subtree(const WaitingShapes& shapes, WaitingShapes::Index at, Standing& found,
+void check_subtree(const WaitingTree& shapes, WaitingTree::Index at, Standing& found,
                    Findings& findings) {
-  const WaitingShapes::Node& node = shapes.node(at);
+  const WaitingTree::Node& node = shapes.node(at);
   OrderKey least_key = node.key;
   Need least = node.need;
-  for (const WaitingShapes::Index child : {node.left, node.right}) {
-    if (child == WaitingShapes::kNil) continue;
+  for (const WaitingTree::Index child : {node.left, node.right}) {
+    if (child == WaitingTree::kNil) continue;
     check_subtree(shapes, child, found, findings);
-    const WaitingShapes::Node& below = shapes.node(child);
+    const WaitingTree::Node& below = shapes.node(child);
     least_key = std::min(least_key, below.least_key);
     least = {std::min(least.cpu, below.least.cpu), std::min(least.memory, below.least.memory),
              std::min(least.vram, below.least.vram)};
   }
-  findings.must(node.least_key == least_key && node.least == least, "blocked shape ", node.shape,
-                " has other sums below it than derived");
-  findings.must(found.emplace(node.shape, node.key).second, "shape ", node.shape,
-                " is blocked twice");
+  findings.must(node.least_key == least_key && node.least == least, "member ", node.member,
+                " of a tree has other sums below it than derived");
+  findings.must(found.emplace(node.member, node.key).second, "member ", node.member,
+                " stands twice in a tree");
 }
 
 BlockedClass blocked_class_of(const Shape& shape) {
@@ -103,7 +103,7 @@ void check_blocked_mig(const State& state, const Standing& derived, Findings& fi
   compare(found, derived, "the blocked profiles", findings);
 }
 
-// A shape with flows that compete is open or blocked, by a lower bound of its key.
+// A shape with flows that compete is open or blocked; open by a lower bound of its key.
 void check_benches(const State& state, const Derived& derived, Findings& findings) {
   const PlacedWork& placed = state.placed;
   std::map<std::uint32_t, OrderKey> exact;
@@ -115,7 +115,7 @@ void check_benches(const State& state, const Derived& derived, Findings& finding
     const auto [best, fresh] = exact.emplace(flow.shape, key);
     if (!fresh) best->second = std::min(best->second, key);
   }
-  Standing ranked, open, blocked, open_mig, blocked_mig;
+  Standing open, blocked, open_mig, blocked_mig;
   for (std::uint32_t number = 0; number < placed.shapes.size(); ++number) {
     const ShapeWork& work = placed.shapes[number];
     const auto best = exact.find(number);
@@ -130,22 +130,71 @@ void check_benches(const State& state, const Derived& derived, Findings& finding
     const bool is_open = work.bench == PlacedBench::open;
     if (has_profile(state, number)) {
       (is_open ? open_mig : blocked_mig)[number] = work.key;
+    } else if (is_open) {
+      open[number] = work.key;
     } else {
-      ranked[number] = work.key;
-      (is_open ? open : blocked)[number] = work.key;
+      blocked[number] = OrderKey{};
     }
   }
   for (const auto& [number, key] : exact) {
     findings.must(number < placed.shapes.size(), "shape ", number, " competes and stands nowhere");
   }
-  check_heap(findings, placed.ranked, placed.rank_positions, "the ranked shapes");
   check_heap(findings, placed.open, placed.positions, "the open shapes");
   check_heap(findings, placed.mig.open, placed.positions, "the open profiles");
-  compare(listed(placed.ranked), ranked, "the ranked shapes", findings);
   compare(listed(placed.open), open, "the open shapes", findings);
   compare(listed(placed.mig.open), open_mig, "the open profiles", findings);
   check_blocked(state, blocked, findings);
   check_blocked_mig(state, blocked_mig, findings);
+}
+
+// --- tenants ---
+
+// Each tenant's flows, as they are kept in order; that the keys are right is checked with the
+// flows.
+void check_order_of_tenants(const State& state, const Derived& derived, Findings& findings) {
+  const PlacedWork& placed = state.placed;
+  std::vector<Standing> flows(placed.of_tenant.size());
+  std::map<std::pair<BlockedClass, TenantId>, Standing> needy;
+  for (std::uint32_t id = 0; id < derived.flows.size(); ++id) {
+    const Flow& flow = state.flows.flow(id);
+    if (flow.shape == kNoSlot || !derived.flows[id].startable) continue;
+    if (has_profile(state, flow.shape) || flow.tenant.value >= flows.size()) continue;
+    if (placed.flow_positions.get(id) == HeapPositions::kAbsent) continue;  // check_flows says so
+    const IndexedHeap<OrderKey>& heap = placed.of_tenant[flow.tenant.value];
+    const OrderKey& key = heap.key_of(placed.flow_positions, id);
+    flows[flow.tenant.value][id] = key;
+    const Shape& shape = state.shape_table.shape(flow.shape);
+    if (lies_on_one_node(shape)) needy[{blocked_class_of(shape), flow.tenant}][id] = key;
+  }
+  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+    check_heap(findings, placed.of_tenant[i], placed.flow_positions,
+               "the flows of tenant " + std::to_string(i));
+    compare(listed(placed.of_tenant[i]), flows[i], "the flows of a tenant", findings);
+  }
+  check_heap(findings, placed.ranked, placed.tenant_positions, "the ranked tenants");
+  for (const auto& entry : placed.ranked.entries()) {
+    findings.must(!placed.of_tenant[entry.handle].empty(), "tenant ", entry.handle,
+                  " is ranked for nothing");
+  }
+  for (const auto& [klass, work] : placed.needy) {
+    check_heap(findings, work.tenants, work.positions, "tenants by what they need");
+    findings.same(work.tenants.size(), work.flows.size(), "tenants of a class by need");
+    for (const auto& [tenant, tree] : work.flows) {
+      Standing found;
+      if (!tree.empty()) check_subtree(tree, tree.root(), found, findings);
+      compare(found, needy[{klass, tenant}], "a tenant's flows by what they need", findings);
+      needy.erase({klass, tenant});
+      if (tree.empty() || work.positions.get(tenant.value) == HeapPositions::kAbsent) continue;
+      OrderKey best = tree.node(tree.root()).least_key;
+      if (state.rule->value_is_v) best.value = state.tenant(tenant).v_us;
+      findings.must(work.tenants.key_of(work.positions, tenant.value) <= best, "tenant ", tenant,
+                    " stands above its best flow among those that need alike");
+    }
+  }
+  for (const auto& [key, left] : needy) {
+    findings.must(left.empty(), left.size(), " flows of tenant ", key.second,
+                  " are not found by what they need");
+  }
 }
 
 // --- cells ---
@@ -413,6 +462,7 @@ void check_ranks(const State& state, const Derived& derived, Findings& findings)
 
 void check_placed(const State& state, const Derived& derived, Findings& findings) {
   check_benches(state, derived, findings);
+  check_order_of_tenants(state, derived, findings);
   check_cells(state, findings);
   check_plan(state, findings);
   check_ranks(state, derived, findings);

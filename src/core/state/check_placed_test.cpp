@@ -90,9 +90,21 @@ TEST_F(CheckPlaced, TheHistoryIsRichAndClean) {
 MUTATION(BenchIsNone, placed.shapes[blocked(false)].bench = PlacedBench::none)
 MUTATION(BenchIsOpen, placed.shapes[blocked(false)].bench = PlacedBench::open)
 MUTATION(KeyAboveTheExactOne, placed.shapes[blocked(false)].key.value += 1'000'000'000)
-MUTATION(RankedForgets, placed.ranked.erase(placed.rank_positions, blocked(false)))
-MUTATION(RankedWithAnotherKey,
-         placed.ranked.put(placed.rank_positions, blocked(false), OrderKey{-9, 0, 0, 0}))
+MUTATION(RankedForgets, placed.ranked.erase(placed.tenant_positions, placed.ranked.top().handle))
+MUTATION(RankedAboveItsBestFlow, {
+  OrderKey key = placed.ranked.top().key;
+  key.rank += 100;
+  placed.ranked.put(placed.tenant_positions, placed.ranked.top().handle, key);
+})
+MUTATION(TenantForgetsAFlow, {
+  auto& flows = placed.of_tenant[placed.ranked.top().handle];
+  flows.erase(placed.flow_positions, flows.top().handle);
+})
+MUTATION(NeedsForget, placed.needy.clear())
+MUTATION(NeedyTenantsForget, {
+  auto& needy = placed.needy.begin()->second;
+  needy.tenants.erase(needy.positions, needy.tenants.top().handle);
+})
 MUTATION(OpenForNothing, placed.open.put(placed.positions, blocked(false), OrderKey{}))
 MUTATION(BlockedForgets, placed.blocked.clear())
 MUTATION(BlockedProfilesForget, placed.mig.blocked.clear())

@@ -191,6 +191,7 @@ void flush(State& state, QueueId id) {
 bool ends_as_planned(const State& state, LeaseId id) {
   const std::uint32_t slot = find_lease(state, id);
   if (slot == kNoSlot || !state.leases[slot].preempted) return false;
+  if (state.leases[slot].cpu.value > 0 || state.leases[slot].memory.value > 0) return false;
   const std::vector<GpuId>& gpus = state.leases[slot].gpus;
   return std::all_of(gpus.begin(), gpus.end(),
                      [&](GpuId gpu) { return is_claimed(state, state.gpu(gpu)); });

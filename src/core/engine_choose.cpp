@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/assert.h"
 #include "core/dispatch/dispatch.h"
@@ -53,18 +54,18 @@ Candidate best_startable(const State& state) {
 
 // Starts placed work; idle models that have its VRAM go first.
 void start_placed(const State& state, const NextStart& next, Actions& out) {
-  const Mib need{state.tasks.row(next.slot).vram};
+  BatchStarted batch = build_placed(state, next.slot, next.place);
   for (const GpuId id : next.place.gpus) {
     const Gpu& gpu = state.gpu(id);
     Mib free = free_vram(gpu);
     for (const Residence& residence : gpu.residences) {
-      if (free >= need) break;
+      if (free >= batch.vram) break;
       if (residence.loading || residence.leases > 0) continue;
       out.push_back(EvictModel{id, residence.model, residence.load});
       free += residence.weights;
     }
   }
-  out.push_back(build_placed(state, next.slot, next.place));
+  out.push_back(std::move(batch));
 }
 
 // The best queue that needs a load for which some GPU might have room.

@@ -12,16 +12,13 @@ namespace {
 // The batch as it grows: what is in it and what still fits.
 class Draft {
  public:
-  Draft(const State& state, std::uint32_t leader, const std::vector<GpuId>& gpus)
+  // `room`: the VRAM that each of its GPUs has for it.
+  Draft(const State& state, std::uint32_t leader, Mib room)
       : state_(state),
         leader_(state.tasks.row(leader)),
-        limit_(state.queue(leader_.queue).spec.max_batch_size) {
-    room_ = free_vram(state.gpu(gpus.front()));
-    for (const GpuId gpu : gpus)
-      room_ = std::min(room_, free_vram(state.gpu(gpu)));
-    room_ = std::max(room_, Mib{leader_.vram});  // idle models go for it
-    alone_ = is_isolated(leader_.tenant);
-  }
+        limit_(state.queue(leader_.queue).spec.max_batch_size),
+        room_(room),
+        alone_(is_isolated(leader_.tenant)) {}
 
   bool full() const { return slots_.size() >= limit_; }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
@@ -129,7 +126,7 @@ std::vector<std::uint32_t> fellows_of(const State& state, std::uint32_t slot, co
   const bool may_share =
       place.gpus.size() == 1 && !place.instance && is_plain(shape_of(state, row));
   if (!may_share || queue.spec.max_batch_size == 1 || queue.flows.empty()) return {slot};
-  Draft draft(state, slot, place.gpus);
+  Draft draft(state, slot, reclaimable_vram(state.gpu(place.gpus.front())));
   draft.take(slot);
   fill(state, queue, place.gpus, draft);
   return draft.slots();
@@ -176,7 +173,10 @@ BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& p
 
 BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {
   const Queue& queue = state.queue(id);
-  Draft draft(state, queue.leader_slot, gpus);
+  Mib room = free_vram(state.gpu(gpus.front()));
+  for (const GpuId gpu : gpus)
+    room = std::min(room, free_vram(state.gpu(gpu)));
+  Draft draft(state, queue.leader_slot, room);
   fill(state, queue, gpus, draft);
   ASSERT(!draft.slots().empty() && draft.slots().front() == queue.leader_slot);
 

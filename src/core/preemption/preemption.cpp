@@ -207,11 +207,21 @@ bool asks_for_gpus(const Shape& shape) {
   return shape.gpus > 0 && shape.profile == mig::kNoProfile && (is_whole || shape.gpus == 1);
 }
 
-// Whether another task of its queue has claimed a GPU already, and will start a batch there.
+bool is_isolated(const State& state, const TaskRow& row) {
+  return state.tenant(row.tenant).spec.isolation != Isolation::none;
+}
+
+// Whether another task of its queue has claimed a GPU already, and will start a batch there in
+// which it may have a place.
 bool waits_for_fellow(const State& state, const TaskRow& row) {
   if (state.queue(row.queue).spec.max_batch_size == 1) return false;
   return std::any_of(state.claims.begin(), state.claims.end(), [&](const auto& claim) {
-    return state.tasks.row(state.tasks.slot_of(claim.first)).queue == row.queue;
+    const TaskRow& other = state.tasks.row(state.tasks.slot_of(claim.first));
+    if (other.queue != row.queue || other.gpus != row.gpus || other.tier > row.tier) return false;
+    const bool is_apart = is_isolated(state, row) || is_isolated(state, other);
+    const Mib usable = state.gpu(claim.second.front()).usable;
+    return is_plain(shape_of(state, other)) && row.share <= other.share &&
+           (!is_apart || row.tenant == other.tenant) && Mib{row.vram} + Mib{other.vram} <= usable;
   });
 }
 
@@ -289,6 +299,12 @@ std::optional<PreemptionPlan> Planner::plan_gang(const TaskRow& row, const Shape
 
 std::optional<PreemptionPlan> Planner::plan_one(const TaskRow& row, const Shape& shape,
                                                 VictimOrder& order, const Slots& stopping) const {
+  // Its queue's leader may wait for something larger, beside GPUs that would do for this one.
+  if (row.shape == kNoSlot) {
+    const auto free = state_.free_fit.find(Mib{row.vram}, Milli{row.share},
+                                           state_.policy.gpu_load_threshold, state_.policy.packing);
+    if (free) return PreemptionPlan{row.no, {*free}, {}};
+  }
   auto found = plan_one_gpu(state_, row, shape, order, stopping);
   if (!found) return std::nullopt;
   return PreemptionPlan{row.no, {found->gpu}, std::move(found->victims)};

@@ -19,6 +19,7 @@ void add_heads(const State& state, const Queue& queue, const Uses& uses,
                std::vector<Asker>& askers) {
   for (const auto& entry : queue.flows.entries()) {
     const Flow& flow = state.flows.flow(entry.handle);
+    if (!queue_allows(queue, Milli{flow.head.share * flow.head.gpus})) continue;
     const OrderKey key = state.rule->flow_key(state, flow, flow.head);
     askers.push_back({uses.rank_of(state.tasks.row(flow.head.slot)),
                       state.rule->placed_key(state, queue, key), flow.head.no});

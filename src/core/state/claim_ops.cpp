@@ -112,7 +112,8 @@ void drop_unfit_claims(State& state) {
 bool claim_stands(const State& state, TaskNo task) {
   const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
   // What it uses is counted already.
-  return row.state == TaskState::pending && !state.queue(row.queue).paused &&
+  const Queue& queue = state.queue(row.queue);
+  return row.state == TaskState::pending && !queue.paused && queue_allows(queue, Milli{0}) &&
          tenant_allows(state, row.tenant, Milli{0});
 }
 
@@ -124,9 +125,8 @@ bool is_claim_free(const State& state, TaskNo task, const std::vector<GpuId>& gp
   const TaskRow& row = state.tasks.row(state.tasks.slot_of(task));
   const auto has_room = [&](const Gpu& gpu) {
     if (row.share == kWholeGpu.value) return gpu.leases.empty() && gpu.weights_busy.value == 0;
-    const bool computes =
-        gpu.leases.empty() || gpu.shares + Milli{row.share} <= state.policy.gpu_load_threshold;
-    return computes && gpu.leased + gpu.weights_busy + Mib{row.vram} <= gpu.usable;
+    return compute_allows(state, gpu, Milli{row.share}) &&
+           gpu.leased + gpu.weights_busy + Mib{row.vram} <= gpu.usable;
   };
   return std::all_of(gpus.begin(), gpus.end(), [&](GpuId id) {
     const Gpu& gpu = state.gpu(id);

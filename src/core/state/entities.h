@@ -127,7 +127,7 @@ struct Queue {
   // Counters for people.
   std::uint64_t batches = 0;
   // Index. The flow heaps hold lower bounds below the top; the top is exact.
-  std::vector<std::uint32_t> members;  // every flow it has had
+  std::vector<std::uint32_t> members;  // its flows; of placed work those with tasks
   std::uint32_t placed_flows = 0;      // of these, those of placed work
   IndexedHeap<OrderKey> flows;
   IndexedHeap<Oldest> oldest;

@@ -280,7 +280,8 @@ GpuMask whole_gpus(const State& state, const Cell& cell) {
   GpuMask whole = 0;
   for (std::size_t i = 0; i < cell.gpus.size(); ++i) {
     const Gpu& gpu = state.gpu(cell.gpus[i]);
-    const bool is_known = state.placed.kinds[cell.kind] == kind_of(gpu);
+    const std::vector<CellKind>& kinds = state.placed.kinds;
+    const bool is_known = cell.kind < kinds.size() && kinds[cell.kind] == kind_of(gpu);
     const bool is_whole = gpu.leases.empty() && gpu.weights_busy.value == 0;
     if (!is_known || !is_whole || cell.view.left[i] != kWholeGpu.value) continue;
     whole = static_cast<GpuMask>(whole | 1U << i);

@@ -13,13 +13,11 @@ OrderKey without_v(const State& state, OrderKey key) {
   return key;
 }
 
-// Work that may lie on several nodes is not found by what one cell has.
-bool is_found_by_need(const Shape& shape) { return lies_on_one_node(shape); }
-
+// Only work that lies on one node is found by what one cell has.
 void change_need(State& state, std::uint32_t id, bool was_in, const std::optional<OrderKey>& key) {
   const Flow& flow = state.flows.flow(id);
   const Shape& shape = state.shape_table.shape(flow.shape);
-  if (!is_found_by_need(shape) || (!was_in && !key)) return;
+  if (!lies_on_one_node(shape)) return;
   NeedyTenants& needy = state.placed.needy[blocked_class(shape)];
   WaitingTree& tree = needy.flows[flow.tenant];
   if (!key) {

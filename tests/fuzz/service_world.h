@@ -141,7 +141,7 @@ class ServiceWorld {
       1, [](const service::TaskCard& card) -> Result<std::string> { return card.spec; }};
   service::Feed feed_{1000};
   service::Release release_{view_, feed_, courier_,
-                            [](std::vector<service::TaskLine>&&, std::uint64_t) {}};
+                            [](service::Ended&&, std::uint64_t) {}};
   std::vector<v1::AgentMessage> said_;
   service::testing::QuickAgent agent_{
       [this](v1::AgentMessage&& message) { said_.push_back(std::move(message)); }};

@@ -128,7 +128,8 @@ void Restorer::take(TenantRecord& record) {
   require_sane(record.spec);
   require(record.token_nano <= core::kTokensMax * 1'000'000'000, "tokens in range");
   require(is_past(record.token_at), "a token level of the past");
-  require(record.ledger.refunded_us >= 0 && record.ledger.net_us() >= 0, "a ledger in range");
+  require(record.ledger.refunded_us >= 0 && record.ledger.charged_us >= record.ledger.refunded_us,
+          "a ledger in range");
   core::Tenant& tenant = state_->tenants.emplace_back();
   tenant.spec = record.spec;
   tenant.paused = record.paused;

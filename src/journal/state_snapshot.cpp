@@ -32,6 +32,7 @@ void write_list(Writer& out, const Range& things, ToRecord to_record) {
 
 EngineRecord engine_record(const State& state) {
   ASSERT(state.early_waiters.empty());
+  const bool preemption_stale = state.placed.preemption_stale || state.placed.arrivals_stale;
   EngineRecord record{
       .now = state.now,
       .policy = state.policy,
@@ -45,8 +46,9 @@ EngineRecord engine_record(const State& state) {
       .cancelling = {},
       .fills_due = {},
       .tiers_due = {},
-      .preemption_stale = state.placed.preemption_stale || state.placed.arrivals_stale,
-      .no_plan_before = state.placed.no_plan_before};
+      .preemption_stale = preemption_stale,
+      // Says nothing once something has changed, and whoever comes from a journal does not have it.
+      .no_plan_before = preemption_stale ? Time{0} : state.placed.no_plan_before};
   for (const auto& [group, below] : state.cancelling)
     record.cancelling.push_back({group, below});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {

@@ -168,6 +168,23 @@ TEST(StateSnapshot, BytesDoNotDependOnSlots) {
   EXPECT_EQ(encode_snapshot(engine), bytes);
 }
 
+// An engine that comes from the journal never asked, and yet has the same bytes.
+TEST(StateSnapshot, APlanAskedForInVainIsForgottenWithTheNextChange) {
+  Bench bench;
+  bench.set_up();
+  core::TaskSpec gang = bench.spec(0);
+  gang.gpus = 2;
+  bench.submit(gang);
+  gang.tier = 1;
+  bench.submit(gang);
+  bench.send(core::Tick{}, seconds(2));
+  const Time again = bench.engine.state().placed.no_plan_before;
+  EXPECT_GT(again, bench.now);
+  EXPECT_EQ(restored(encode_snapshot(bench.engine)).state().placed.no_plan_before, again);
+  bench.send(core::PutTenant{TenantId{1}, {}});
+  EXPECT_EQ(restored(encode_snapshot(bench.engine)).state().placed.no_plan_before, Time{0});
+}
+
 TEST(StateSnapshot, EndsOfTasksAreRememberedAcrossPages) {
   Bench bench;
   bench.set_up();
@@ -379,6 +396,16 @@ TEST(StateSnapshot, ARestartOutOfRangeIsRefused) {
        {RestartRecord{}, {Duration{-1}, seconds(1)}, {seconds(1), Duration::forever()}}) {
     EXPECT_NE(with_restart(wrong).find("a restart in range"), std::string::npos)
         << with_restart(wrong);
+  }
+}
+
+TEST(StateSnapshot, ALedgerOutOfRangeIsRefused) {
+  const auto bytes = encode_snapshot(rich_bench().engine);
+  for (const core::LedgerLine& wrong :
+       {core::LedgerLine{1, 2}, {INT64_MIN, 7}, {5, -1}, {INT64_MAX, INT64_MIN}}) {
+    const std::string said = refusal(with_records<TenantRecord>(
+        bytes, StateSection::tenants, [&](TenantRecord& tenant) { tenant.ledger = wrong; }));
+    EXPECT_NE(said.find("a ledger in range"), std::string::npos) << said;
   }
 }
 

@@ -1,6 +1,7 @@
 // See replayer.h.
 #include "service/replayer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -28,12 +29,14 @@ Error damaged(std::string_view what) {
   return {"the snapshot's " + std::string(what) + " cannot be read"};
 }
 
-// Everything the engine numbers has a name, and nothing else has.
+// Everything the engine numbers has a name, and nothing else has; GPUs are where it knows them.
 bool are_of_one_state(const core::State& state, const Names& names) {
+  const auto node_of = [](const auto& gpu) { return gpu.spec.node; };
   return state.tenants.size() == names.tenants().size() &&
          state.queues.size() == names.queues().size() &&
          state.models.size() == names.models().size() &&
-         state.nodes.size() == names.nodes().size() && state.gpus.size() == names.gpus().size();
+         state.nodes.size() == names.nodes().size() &&
+         std::ranges::equal(state.gpus, names.gpus(), {}, node_of, node_of);
 }
 
 std::string place(store::GroupAt at) {

@@ -76,6 +76,15 @@ TEST_F(Restoring, RefusesNamesOfAnotherState) {
             "the snapshot's names are not those of its engine");
 }
 
+TEST_F(Restoring, RefusesAGpuOnANodeThatItsEngineDoesNotKnow) {
+  Names names = desk_.sequencer.names();
+  core::GpuSpec spec = names.gpus().front().spec;
+  spec.node.value += 1000;
+  names.apply(core::Event{Time{0}, core::PutGpu{GpuId{0}, spec}});
+  EXPECT_EQ(refusal(kNames, [&](Bytes& bytes) { bytes = names_of(names); }),
+            "the snapshot's names are not those of its engine");
+}
+
 TEST_F(Restoring, RefusesATimeBeforeItsEngines) {
   desk_.submit(testing::new_task("a"));
   EXPECT_EQ(refusal(kTime, [](Bytes& bytes) { bytes.assign(8, std::byte{0}); }),

@@ -105,7 +105,9 @@ class ServiceWorld {
     // Ticks that led to nothing are not in the journal; whoever makes up for them finds nothing.
     at.now = sequencer_.now();
     core::Actions more;
-    at.engine.step({at.now, core::Tick{}}, more);
+    do {
+      at.engine.step({at.now, core::Tick{}}, more);
+    } while (at.engine.next_wakeup() <= at.now);
     check(more.empty(), "the journal holds every action");
     compare(snapshot(), encode_service_snapshot(at.engine, at.names, at.keys, board, at.hash,
                                                 at.next_seq, at.epoch, at.now));
@@ -140,8 +142,7 @@ class ServiceWorld {
   service::Courier courier_{
       1, [](const service::TaskCard& card) -> Result<std::string> { return card.spec; }};
   service::Feed feed_{1000};
-  service::Release release_{view_, feed_, courier_,
-                            [](service::Ended&&, std::uint64_t) {}};
+  service::Release release_{view_, feed_, courier_, [](service::Ended&&, std::uint64_t) {}};
   std::vector<v1::AgentMessage> said_;
   service::testing::QuickAgent agent_{
       [this](v1::AgentMessage&& message) { said_.push_back(std::move(message)); }};

@@ -142,5 +142,16 @@ TEST_F(Charges, NorIsTheLoadOfALostGpuPaid) {
   EXPECT_EQ(tenant(0).ledger.net_us(), 0);
 }
 
+TEST(Price, AmountsBeyondAllBoundsStayAtTheBound) {
+  const BatchPrice price{.rate = INT64_MAX, .load_us = INT64_MAX, .parts = 1};
+  EXPECT_EQ(share_of(price, minutes(60), 1), INT64_MAX);
+  LedgerLine line{.charged_us = INT64_MAX, .refunded_us = INT64_MAX - 1};
+  line.post(5);
+  line.post(-5);
+  EXPECT_EQ(line, (LedgerLine{INT64_MAX, INT64_MAX}));
+  line += line;
+  EXPECT_EQ(line.net_us(), 0);
+}
+
 }  // namespace
 }  // namespace berth::core

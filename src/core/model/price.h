@@ -20,14 +20,14 @@ struct LedgerLine {
   // Below zero: given back.
   void post(std::int64_t amount_us) {
     if (amount_us > 0) {
-      charged_us += amount_us;
+      charged_us = saturating_add(charged_us, amount_us);
     } else {
-      refunded_us -= amount_us;
+      refunded_us = saturating_add(refunded_us, -amount_us);
     }
   }
   LedgerLine& operator+=(const LedgerLine& other) {
-    charged_us += other.charged_us;
-    refunded_us += other.refunded_us;
+    charged_us = saturating_add(charged_us, other.charged_us);
+    refunded_us = saturating_add(refunded_us, other.refunded_us);
     return *this;
   }
   bool operator==(const LedgerLine&) const = default;
@@ -45,7 +45,7 @@ inline std::int64_t cost_us(std::int64_t rate, Duration ran) {
 }
 // What a task with this part pays for a batch that ran this long.
 inline std::int64_t share_of(const BatchPrice& price, Duration ran, std::int64_t part) {
-  return scale(cost_us(price.rate, ran) + price.load_us, part, price.parts);
+  return scale(saturating_add(cost_us(price.rate, ran), price.load_us), part, price.parts);
 }
 
 // Long batches are charged ahead, a minute at a time.

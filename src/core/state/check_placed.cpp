@@ -49,18 +49,19 @@ Standing listed(const IndexedHeap<OrderKey>& heap) {
 }
 
 // The subtree's own sums: what a search leaves out must not fit.
-void check_subtree(const WaitingTree& shapes, WaitingTree::Index at, Standing& found,
-                   Findings& findings) {
-  const WaitingTree::Node& node = shapes.node(at);
+template <class Needed>
+void check_subtree(const TreeByNeed<Needed>& shapes, std::uint32_t at, Standing& found,
+                   Findings& findings, std::map<std::uint32_t, Needed>* needs = nullptr) {
+  const auto& node = shapes.node(at);
+  if (needs != nullptr) needs->emplace(node.member, node.need);
   OrderKey least_key = node.key;
-  Need least = node.need;
-  for (const WaitingTree::Index child : {node.left, node.right}) {
-    if (child == WaitingTree::kNil) continue;
-    check_subtree(shapes, child, found, findings);
-    const WaitingTree::Node& below = shapes.node(child);
+  Needed least = node.need;
+  for (const std::uint32_t child : {node.left, node.right}) {
+    if (child == shapes.kNil) continue;
+    check_subtree(shapes, child, found, findings, needs);
+    const auto& below = shapes.node(child);
     least_key = std::min(least_key, below.least_key);
-    least = {std::min(least.cpu, below.least.cpu), std::min(least.memory, below.least.memory),
-             std::min(least.vram, below.least.vram)};
+    least = least_of(least, below.least);
   }
   findings.must(node.least_key == least_key && node.least == least, "member ", node.member,
                 " of a tree has other sums below it than derived");
@@ -103,19 +104,51 @@ void check_blocked_mig(const State& state, const Standing& derived, Findings& fi
   compare(found, derived, "the blocked profiles", findings);
 }
 
-// A shape with flows that compete is open or blocked; open by a lower bound of its key.
+void check_lone(const PlacedWork& placed, const Standing& derived, Findings& findings) {
+  Standing found;
+  std::map<std::uint32_t, Stay> stays;
+  if (!placed.lone.empty()) check_subtree(placed.lone, placed.lone.root(), found, findings, &stays);
+  compare(found, derived, "the open shapes of one task", findings);
+  for (const auto& [number, stay] : stays) {
+    findings.must(number < placed.shapes.size() && placed.shapes[number].lone == stay, "shape ",
+                  number, " stands in the tree by another stay than its own");
+  }
+}
+
+// What waits in a shape and competes.
+struct Waiting {
+  OrderKey key;  // of the first
+  std::uint32_t tasks = 0;
+  std::uint32_t slot = 0;  // of one of them
+};
+
+// What the shape's only task takes, if its run is believed.
+std::optional<Stay> derived_stay(const State& state, std::uint32_t number, const Waiting& waiting) {
+  const Shape& shape = state.shape_table.shape(number);
+  if (waiting.tasks != 1 || shape.gpus == 0) return std::nullopt;
+  const TaskRow& row = state.tasks.row(waiting.slot);
+  const QueueSpec& queue = state.queue(row.queue).spec;
+  if (queue.batch_base.ns > 0 || queue.batch_per_task.ns > 0) return std::nullopt;
+  if (row.expected_run.ns == 0) return std::nullopt;
+  return Stay{std::int64_t{shape.share} * shape.gpus, row.expected_run + kChargeGrace};
+}
+
+// A shape with flows that compete is open or blocked; open by a lower bound of its key, and in the
+// tree if it has one task.
 void check_benches(const State& state, const Derived& derived, Findings& findings) {
   const PlacedWork& placed = state.placed;
-  std::map<std::uint32_t, OrderKey> exact;
+  std::map<std::uint32_t, Waiting> exact;
   for (std::uint32_t id = 0; id < derived.flows.size(); ++id) {
     const Flow& flow = state.flows.flow(id);
     if (flow.shape == kNoSlot || !derived.flows[id].startable) continue;
     const OrderKey key =
         state.rule->placed_key(state, state.queue(flow.queue), derived.flows[id].key);
-    const auto [best, fresh] = exact.emplace(flow.shape, key);
-    if (!fresh) best->second = std::min(best->second, key);
+    Waiting& waiting = exact.try_emplace(flow.shape, Waiting{key}).first->second;
+    waiting.key = std::min(waiting.key, key);
+    waiting.tasks += derived.flows[id].live;
+    waiting.slot = derived.flows[id].head.slot;
   }
-  Standing open, blocked, open_mig, blocked_mig;
+  Standing open, lone, blocked, open_mig, blocked_mig;
   for (std::uint32_t number = 0; number < placed.shapes.size(); ++number) {
     const ShapeWork& work = placed.shapes[number];
     const auto best = exact.find(number);
@@ -125,23 +158,26 @@ void check_benches(const State& state, const Derived& derived, Findings& finding
     check_heap(findings, work.flows, state.flow_positions,
                "the flows of shape " + std::to_string(number));
     if (!competes || work.bench == PlacedBench::none) continue;
-    findings.must(work.key <= best->second, "the key ", work.key, " of shape ", number,
-                  " is above the exact one ", best->second);
+    findings.must(work.key <= best->second.key, "the key ", work.key, " of shape ", number,
+                  " is above the exact one ", best->second.key);
     const bool is_open = work.bench == PlacedBench::open;
     if (has_profile(state, number)) {
       (is_open ? open_mig : blocked_mig)[number] = work.key;
     } else if (is_open) {
-      open[number] = work.key;
+      findings.must(work.lone == derived_stay(state, number, best->second), "shape ", number,
+                    " stands among the open by what its tasks do not take");
+      (work.lone ? lone : open)[number] = work.key;
     } else {
       blocked[number] = OrderKey{};
     }
   }
-  for (const auto& [number, key] : exact) {
+  for (const auto& [number, waiting] : exact) {
     findings.must(number < placed.shapes.size(), "shape ", number, " competes and stands nowhere");
   }
   check_heap(findings, placed.open, placed.positions, "the open shapes");
   check_heap(findings, placed.mig.open, placed.positions, "the open profiles");
   compare(listed(placed.open), open, "the open shapes", findings);
+  check_lone(placed, lone, findings);
   compare(listed(placed.mig.open), open_mig, "the open profiles", findings);
   check_blocked(state, blocked, findings);
   check_blocked_mig(state, blocked_mig, findings);

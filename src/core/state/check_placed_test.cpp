@@ -9,10 +9,12 @@ namespace berth::core {
 namespace {
 
 // Two nodes of four GPUs with CPUs, and a GPU in MIG mode. A gang of six runs, one of four waits
-// with a reservation, work without a GPU waits for CPUs, two tasks want the MIG GPU whole.
+// with a reservation and one of five behind it, work without a GPU waits for CPUs, two tasks want
+// the MIG GPU whole.
 class CheckPlaced : public testing::Test {
  protected:
   void SetUp() override {
+    world_.feed(SetPolicy{{.reservations = 1}});
     for (std::uint32_t node = 0; node < 3; ++node)
       world_.feed(PutNode{NodeId{node}, {RackId{node / 2}, Milli{8000}, Mib{64'000}}});
     for (std::uint32_t i = 0; i < 8; ++i)
@@ -27,6 +29,7 @@ class CheckPlaced : public testing::Test {
     world_.queue({});
     gang(6);
     gang(4);
+    gang(5);
     TaskSpec cpu = task(0);
     cpu.cpu = Milli{8000};
     cpu.memory = Mib{1000};
@@ -58,6 +61,11 @@ class CheckPlaced : public testing::Test {
     ADD_FAILURE() << "no such shape is blocked";
     return 0;
   }
+  // A shape of one task, held back.
+  std::uint32_t lone() const {
+    const StayTree& lone = world_.state().placed.lone;
+    return lone.node(lone.root()).member;
+  }
   State& state() { return const_cast<State&>(world_.state()); }
   void expect_found(const char* what) {
     EXPECT_FALSE(check_state(world_.state()).empty()) << what << " was not found";
@@ -72,6 +80,7 @@ TEST_F(CheckPlaced, TheHistoryIsRichAndClean) {
   EXPECT_GE(state().running.leases, 3U);
   EXPECT_FALSE(placed.ranked.empty());
   EXPECT_FALSE(placed.blocked.empty());
+  EXPECT_FALSE(placed.lone.empty());
   EXPECT_FALSE(placed.mig.blocked.empty());
   EXPECT_TRUE(placed.plan.kept);
   EXPECT_FALSE(placed.plan.reservations.empty());
@@ -106,6 +115,16 @@ MUTATION(NeedyTenantsForget, {
   needy.tenants.erase(needy.positions, needy.tenants.top().handle);
 })
 MUTATION(OpenForNothing, placed.open.put(placed.positions, blocked(false), OrderKey{}))
+MUTATION(LoneForgets, placed.lone = {})
+MUTATION(LoneTakesMore, placed.shapes[lone()].lone->amount += 1000)
+MUTATION(LoneForSeveral, placed.shapes[lone()].lone.reset())
+MUTATION(LoneStandsElsewhere, {
+  const std::uint32_t shape = lone();
+  Stay stay = *placed.shapes[shape].lone;
+  placed.lone.erase(shape, stay);
+  stay.run = stay.run + seconds(1);
+  placed.lone.insert(shape, stay, placed.shapes[shape].key);
+})
 MUTATION(BlockedForgets, placed.blocked.clear())
 MUTATION(BlockedProfilesForget, placed.mig.blocked.clear())
 MUTATION(CellView, placed.cells[0].view.cpu += Milli{1})

@@ -19,20 +19,27 @@ Duration predicted_work(const State& state, const Queue& queue, Duration keep) {
   return Duration{scale(batch.ns, tasks, size)};
 }
 
+bool has_batch_time(const Queue& queue) {
+  return queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0;
+}
+
 }  // namespace
 
 Duration mean_run(const Queue& queue) {
   return Duration{scale(queue.pending_work_us, 1000, std::max<std::int64_t>(1, queue.pending))};
 }
 
+bool is_run_believed(const Queue& queue, Duration run) {
+  return run.ns > 0 && !has_batch_time(queue);
+}
+
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed) {
-  const bool has_batch_time = queue.spec.batch_base.ns > 0 || queue.spec.batch_per_task.ns > 0;
   Duration at_speed_one = longest;
-  if (longest.ns > 0 && !has_batch_time) {
-    // Tasks that say how long they run are believed.
+  if (is_run_believed(queue, longest)) {
+    // As it says.
   } else if (queue.batch_time.known()) {
     at_speed_one = queue.batch_time.predict(n);
-  } else if (has_batch_time) {
+  } else if (has_batch_time(queue)) {
     at_speed_one = Duration{queue.spec.batch_base.ns + queue.spec.batch_per_task.ns * n};
   }
   return Duration{scale(at_speed_one.ns, 1000, speed.value)};

@@ -262,9 +262,11 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   Queue& queue = state.queue(row.queue);
   ++queue.pending;
   queue.pending_work_us += work_us(row);
-  // In order behind nobody: it may still go before what came back earlier.
-  return !in_order || !lane.returned.empty() || flow.live == 1 || flow.lanes.size() > 1 ||
-         state.rule->lanes_by_run;
+  // In order behind nobody: it may still go before what came back earlier. And the shape of one
+  // placed task stands elsewhere than that of several.
+  const bool is_second = flow.live == 2 && flow.shape != kNoSlot;
+  return !in_order || !lane.returned.empty() || flow.live == 1 || is_second ||
+         flow.lanes.size() > 1 || state.rule->lanes_by_run;
 }
 
 void enter_flow(State& state, std::uint32_t slot) {

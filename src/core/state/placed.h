@@ -9,7 +9,8 @@
 //
 // What starts next is found in one pass in order of service (placed_next.cpp): the first few tasks
 // that cannot start get a reservation; behind them, only shapes that fit somewhere are looked at,
-// for a task that delays no reservation. A pass is made anew for every start; nothing of it
+// for a task that delays no reservation, and no shape whose only task would delay one wherever it
+// ran. A pass is made anew for every start; nothing of it
 // outlives the state it was made from.
 //
 // Invariants: 1 a shape with flows that compete is open or blocked; 2 when no node is dirty, a
@@ -47,6 +48,7 @@ struct ShapeWork {
   IndexedHeap<OrderKey> flows;  // that compete; keys are lower bounds
   OrderKey key;                 // by which it stands among the open
   PlacedBench bench = PlacedBench::none;
+  std::optional<Stay> lone;    // open, and one task alone: what that takes
   std::uint64_t tried_at = 0;  // blocked: the version of the cells it was tried with
   // The last pass that searched a place for it, and which of the places found is its.
   std::uint64_t tried = 0;
@@ -136,8 +138,9 @@ struct PackingKnowledge {
 struct PlacedWork {
   bool in_use = false;            // cells are kept; from the first placed task on
   std::vector<ShapeWork> shapes;  // by number in the shape table
-  HeapPositions positions;        // of shapes among the open
-  IndexedHeap<OrderKey> open;
+  HeapPositions positions;        // of shapes in `open`
+  IndexedHeap<OrderKey> open;     // but for those of one task, which stand in `lone`
+  StayTree lone;                  // so that nobody looks at those that would delay a reservation
   std::map<BlockedClass, WaitingTree> blocked;  // without keys
   // By tenant (placed_tenants.cpp): a charge moves the tenant, not its flows.
   std::vector<IndexedHeap<OrderKey>> of_tenant;  // its flows that compete, keys without its V

@@ -63,6 +63,10 @@ void forget_reservations(State& state);
 void reserve_start(State& state, const TaskRow& row, const Shape& shape);
 // Whether work on the place now delays no reservation and keeps within the caps.
 bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Place& place);
+// What the shape takes if it has but one task that competes, and that is believed how long it runs.
+std::optional<Stay> lone_stay(const State& state, std::uint32_t shape);
+// Whether there may be such a place for work that takes so much for so long, by counts alone.
+bool may_fit_beside(State& state, const Stay& stay);
 
 // Whether any shape may fit that is not known to fit nowhere.
 bool something_may_fit(State& state);

@@ -2,7 +2,8 @@
 //
 // One pass in order of service. The first few tasks that cannot start get a reservation each
 // (policy `reservations`), as far as their start can be foreseen. Behind them only those shapes
-// come up that fit somewhere: the open ones, and the blocked ones that fit where room has appeared.
+// come up that fit somewhere: the open ones, and the blocked ones that fit where room has appeared;
+// but none whose only task would delay a reservation wherever it ran, by the counts alone.
 // The first task that delays no reservation is next. How many tasks of fitting shapes are looked at
 // is bounded (`backfill_visits`); a shape is searched a place for at most once in a pass.
 //
@@ -78,6 +79,7 @@ class Pass {
   const Place* place_of(std::uint32_t shape);
   bool starts(const PlacedOrder::Item& item);
   bool comes_first_time(std::uint32_t flow);
+  bool is_held_back(std::uint32_t shape);
 
   State& state_;
   PlacedWork& placed_;
@@ -191,6 +193,7 @@ bool Pass::look_behind(std::int64_t& visits) {
     }
     if (placed_.plan.last && item->key <= *placed_.plan.last) continue;
     if (state_.claims.contains(state_.tasks.row(item->slot).no)) continue;
+    if (is_held_back(item->shape)) continue;
     --visits;
     if (starts(*item)) break;
   }
@@ -212,6 +215,13 @@ void Pass::add_freed(PlacedOrder& order) {
 bool Pass::comes_first_time(std::uint32_t flow) {
   if (placed_.entered.size() <= flow) placed_.entered.resize(flow + 1);
   return std::exchange(placed_.entered[flow], placed_.passes) != placed_.passes;
+}
+
+// Of open shapes these never come up; of those blocked until now they must not count either, for
+// what is blocked is a matter of history.
+bool Pass::is_held_back(std::uint32_t shape) {
+  const std::optional<Stay> stay = lone_stay(state_, shape);
+  return stay && !may_fit_beside(state_, *stay);
 }
 
 void Pass::finish(bool all_seen) {
@@ -241,7 +251,7 @@ bool something_may_fit(State& state) {
   wake_gangs(state);
   std::erase_if(placed.freed,
                 [&](std::uint32_t cell) { return !is_of_use(placed, placed.cells[cell]); });
-  return !placed.open.empty() || !placed.freed.empty();
+  return !placed.open.empty() || !placed.lone.empty() || !placed.freed.empty();
 }
 
 void find_next(State& state) { Pass(state).run(); }

@@ -14,11 +14,32 @@ bool asks_for_instance(const State& state, std::uint32_t number) {
   return state.shape_table.shape(number).profile != mig::kNoProfile;
 }
 
+void leave_open(PlacedWork& placed, std::uint32_t number) {
+  std::optional<Stay>& lone = placed.shapes[number].lone;
+  if (lone) {
+    placed.lone.erase(number, *lone);
+  } else {
+    placed.open.erase(placed.positions, number);
+  }
+  lone.reset();
+}
+
+void take_open(State& state, std::uint32_t number) {
+  PlacedWork& placed = state.placed;
+  ShapeWork& work = placed.shapes[number];
+  work.lone = lone_stay(state, number);
+  if (work.lone) {
+    placed.lone.insert(number, *work.lone, work.key);
+  } else {
+    placed.open.put(placed.positions, number, work.key);
+  }
+}
+
 void leave_bench(State& state, std::uint32_t number) {
   if (asks_for_instance(state, number)) return leave_mig_bench(state, number);
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
-  if (work.bench == PlacedBench::open) placed.open.erase(placed.positions, number);
+  if (work.bench == PlacedBench::open) leave_open(placed, number);
   if (work.bench == PlacedBench::blocked) {
     const Shape& shape = state.shape_table.shape(number);
     const auto at = placed.blocked.find(blocked_class(shape));
@@ -33,7 +54,7 @@ void take_bench(State& state, std::uint32_t number, PlacedBench bench) {
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   work.bench = bench;
-  if (bench == PlacedBench::open) placed.open.put(placed.positions, number, work.key);
+  if (bench == PlacedBench::open) take_open(state, number);
   if (bench == PlacedBench::blocked) {
     const Shape& shape = state.shape_table.shape(number);
     placed.blocked[blocked_class(shape)].insert(number, need_of(shape), OrderKey{});
@@ -84,6 +105,19 @@ Need need_of(const Shape& shape) {
   return {shape.cpu.value, shape.memory.value, shape.gpus > 0 ? shape.vram : 0};
 }
 
+std::optional<Stay> lone_stay(const State& state, std::uint32_t number) {
+  const ShapeWork& work = state.placed.shapes[number];
+  if (work.flows.size() != 1) return std::nullopt;
+  const Flow& flow = state.flows.flow(work.flows.top().handle);
+  if (flow.live != 1) return std::nullopt;
+  const TaskRow& row = state.tasks.row(flow.head.slot);
+  const Shape& shape = state.shape_table.shape(number);
+  if (shape.gpus == 0 || !is_run_believed(state.queue(row.queue), row.expected_run)) {
+    return std::nullopt;
+  }
+  return Stay{std::int64_t{shape.share} * shape.gpus, planned_run(state, row, {})};
+}
+
 OrderKey placed_key_of(const State& state, const Flow& flow) {
   const OrderKey key = state.rule->flow_key(state, flow, flow.head);
   return state.rule->placed_key(state, state.queue(flow.queue), key);
@@ -108,17 +142,22 @@ void refresh_shape(State& state, std::uint32_t number) {
   PlacedWork& placed = state.placed;
   ShapeWork& work = placed.shapes[number];
   if (work.flows.empty()) return leave_bench(state, number);
-  if (work.bench != PlacedBench::none && work.key == work.flows.top().key) return;
+  const bool stands = work.bench != PlacedBench::none && work.key == work.flows.top().key;
+  const bool is_open = work.bench == PlacedBench::open;
   if (asks_for_instance(state, number)) {
+    if (stands) return;
     const bool was_blocked = work.bench == PlacedBench::blocked;
     leave_mig_bench(state, number);
     work.key = work.flows.top().key;
     return take_mig_bench(state, number, was_blocked ? PlacedBench::blocked : PlacedBench::open);
   }
+  const std::optional<Stay> lone = lone_stay(state, number);
+  if (stands && (!is_open || work.lone == lone)) return;
   work.key = work.flows.top().key;
   if (work.bench == PlacedBench::blocked) return;
-  work.bench = PlacedBench::open;
-  placed.open.put(placed.positions, number, work.key);
+  if (is_open && !work.lone && !lone) return placed.open.put(placed.positions, number, work.key);
+  if (is_open) leave_open(placed, number);
+  take_bench(state, number, PlacedBench::open);
 }
 
 void seat_placed(State& state, std::uint32_t id, bool competes) {

@@ -43,6 +43,12 @@ void PlacedOrder::push_subtree(std::uint32_t tree, WaitingTree::Index at) {
   push({with_v(state_, where.tenant, node.least_key), Kind::blocked, at, tree});
 }
 
+void PlacedOrder::push_lone(StayTree::Index at) {
+  if (at == StayTree::kNil) return;
+  const StayTree::Node& node = state_.placed.lone.node(at);
+  if (may_fit_beside(state_, node.least)) push({node.least_key, Kind::lone, at, 0});
+}
+
 void PlacedOrder::push_task(std::uint32_t cursor) {
   const std::uint32_t slot = cursors_[cursor].slot();
   if (slot != kNoSlot) push({placed_key_of(state_, slot), Kind::task, cursor, 0});
@@ -50,7 +56,10 @@ void PlacedOrder::push_task(std::uint32_t cursor) {
 
 void PlacedOrder::add_all() { push_in(state_.placed.ranked, Kind::ranked, 0, 0); }
 
-void PlacedOrder::add_open() { push_in(state_.placed.open, Kind::open, 0, 0); }
+void PlacedOrder::add_open() {
+  push_in(state_.placed.open, Kind::open, 0, 0);
+  push_lone(state_.placed.lone.root());
+}
 
 void PlacedOrder::add_blocked(NeedyTenants& needy, const Need& available) {
   searches_.push_back({&needy, available});
@@ -82,10 +91,14 @@ void PlacedOrder::open_of_tenant(const Candidate& least) {
 void PlacedOrder::open_shape(const Candidate& least) {
   for_children(least.at,
                [&](std::uint32_t child) { push_in(state_.placed.open, Kind::open, child, 0); });
-  const std::uint32_t shape = state_.placed.open.entries()[least.at].handle;
-  const OrderKey exact = exact_key(state_, shape);
-  if (exact != least.key) stale_shapes_.push_back(shape);
-  push({exact, Kind::shape, shape, 0});
+  surface_shape(state_.placed.open.entries()[least.at].handle, least.key);
+}
+
+void PlacedOrder::open_lone(const Candidate& least) {
+  const StayTree::Node& node = state_.placed.lone.node(least.at);
+  push_lone(node.left);
+  push_lone(node.right);
+  if (may_fit_beside(state_, node.need)) surface_shape(node.member, node.key);
 }
 
 void PlacedOrder::open_needy(const Candidate& least) {
@@ -124,7 +137,13 @@ void PlacedOrder::open_flow(std::uint32_t flow) {
   push_task(static_cast<std::uint32_t>(cursors_.size() - 1));
 }
 
-// A flow comes up with a stored key: it waits for its exact one.
+// What comes up with a stored key waits for its exact one.
+void PlacedOrder::surface_shape(std::uint32_t shape, const OrderKey& stored) {
+  const OrderKey exact = exact_key(state_, shape);
+  if (exact != stored) stale_shapes_.push_back(shape);
+  push({exact, Kind::shape, shape, 0});
+}
+
 void PlacedOrder::surface_flow(std::uint32_t flow, const OrderKey& stored) {
   const OrderKey exact = placed_key_of(state_, state_.flows.flow(flow));
   if (exact != stored) stale_flows_.push_back(flow);
@@ -146,6 +165,9 @@ std::optional<PlacedOrder::Item> PlacedOrder::next() {
         break;
       case Kind::open:
         open_shape(least);
+        break;
+      case Kind::lone:
+        open_lone(least);
         break;
       case Kind::needy:
         open_needy(least);

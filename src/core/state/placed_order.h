@@ -1,11 +1,12 @@
 // PlacedOrder: pending placed work in order of service, one item at a time. Lazy: looking at the
 // first few costs a few steps, however many wait.
 //
-// What is walked is added first: every flow, the open shapes, or the flows of blocked shapes that
-// fit a cell. A flow or shape comes up when its turn may have come, and once; who enters it gets
-// its tasks, each when its own turn comes. Stored keys may be lower bounds; what comes up with one
-// waits for its exact one, so tasks come in their exact order. While it walks, nothing that it
-// walks on may change; then the keys that were stale are put right.
+// What is walked is added first: every flow, the open shapes (but for single tasks that would delay
+// a reservation wherever they ran), or the flows of blocked shapes that fit a cell. A flow or shape
+// comes up when its turn may have come, and once; who enters it gets its tasks, each when its own
+// turn comes. Stored keys may be lower bounds; what comes up with one waits for its exact one, so
+// tasks come in their exact order. While it walks, nothing that it walks on may change; then the
+// keys that were stale are put right.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,7 @@ class PlacedOrder {
     ranked,
     of_tenant,
     open,
+    lone,
     needy,
     blocked,
     shape,
@@ -73,10 +75,13 @@ class PlacedOrder {
   void push_in(const IndexedHeap<OrderKey>& heap, Kind kind, std::uint32_t at, std::uint32_t list);
   void push_of_tenant(TenantId tenant, std::uint32_t at);
   void push_subtree(std::uint32_t tree, WaitingTree::Index at);
+  void push_lone(StayTree::Index at);
   void push_task(std::uint32_t cursor);
   void open_tenant(const Candidate& least);
   void open_of_tenant(const Candidate& least);
   void open_shape(const Candidate& least);
+  void open_lone(const Candidate& least);
+  void surface_shape(std::uint32_t shape, const OrderKey& stored);
   void open_needy(const Candidate& least);
   void open_subtree(const Candidate& least);
   void open_of_shape(const Candidate& least);

@@ -281,4 +281,10 @@ bool fits_beside(State& state, const TaskRow& row, const Shape& shape, const Pla
   return plan.pools.fits(parts, state.now, state.now, run);
 }
 
+bool may_fit_beside(State& state, const Stay& stay) {
+  if (state.placed.plan.reservations.empty()) return true;
+  const PlacedPlan& plan = plan_of(state);
+  return plan.pools.profile(plan.all).fits(state.now, state.now, stay.run, stay.amount);
+}
+
 }  // namespace berth::core

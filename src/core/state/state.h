@@ -458,9 +458,11 @@ Duration mean_run(const Queue& queue);
 inline Milli speed_on(const State& state, const Queue& queue, GpuId gpu) {
   return speed_for(state.gpu(gpu).spec, queue.spec.work_class);
 }
+// Whether tasks of the queue that say how long they run are believed.
+bool is_run_believed(const Queue& queue, Duration run);
 // How long a batch of n tasks of this queue takes on a GPU of this speed: what its tasks declare
-// (`longest` is the longest expected run among them) where the queue has no batch time of its own,
-// else what was learned, else what the queue declares.
+// (`longest` is the longest expected run among them) where they are believed, else what was
+// learned, else what the queue declares.
 Duration predict_batch(const Queue& queue, std::int64_t n, Duration longest, Milli speed);
 Duration predict_load(const Model& model, KindId kind);
 // The same before the GPU is known: the longest that was learned on any kind.

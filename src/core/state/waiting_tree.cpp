@@ -16,7 +16,8 @@ std::uint64_t priority_of(std::uint32_t member) {
 
 }  // namespace
 
-void WaitingTree::insert(std::uint32_t member, const Need& need, const OrderKey& key) {
+template <class Needed>
+void TreeByNeed<Needed>::insert(std::uint32_t member, const Needed& need, const OrderKey& key) {
   Index at = spare_;
   if (at == kNil) {
     at = static_cast<Index>(nodes_.size());
@@ -28,16 +29,19 @@ void WaitingTree::insert(std::uint32_t member, const Need& need, const OrderKey&
   root_ = inserted(root_, at);
 }
 
-void WaitingTree::erase(std::uint32_t member, const Need& need) {
+template <class Needed>
+void TreeByNeed<Needed>::erase(std::uint32_t member, const Needed& need) {
   root_ = erased(root_, member, need);
 }
 
-void WaitingTree::set_key(std::uint32_t member, const Need& need, const OrderKey& key) {
+template <class Needed>
+void TreeByNeed<Needed>::set_key(std::uint32_t member, const Needed& need, const OrderKey& key) {
   change_key(root_, member, need, key);
 }
 
-void WaitingTree::change_key(Index at, std::uint32_t member, const Need& need,
-                             const OrderKey& key) {
+template <class Needed>
+void TreeByNeed<Needed>::change_key(Index at, std::uint32_t member, const Needed& need,
+                                    const OrderKey& key) {
   ASSERT(at != kNil);
   Node& node = nodes_[at];
   if (node.member == member) {
@@ -52,11 +56,13 @@ void WaitingTree::change_key(Index at, std::uint32_t member, const Need& need,
   }
 }
 
-bool WaitingTree::comes_before(Index a, Index b) const {
+template <class Needed>
+bool TreeByNeed<Needed>::comes_before(Index a, Index b) const {
   return std::tie(nodes_[a].need, nodes_[a].member) < std::tie(nodes_[b].need, nodes_[b].member);
 }
 
-WaitingTree::Index WaitingTree::inserted(Index at, Index fresh) {
+template <class Needed>
+auto TreeByNeed<Needed>::inserted(Index at, Index fresh) -> Index {
   if (at == kNil) return fresh;
   if (priority_of(nodes_[fresh].member) > priority_of(nodes_[at].member)) {
     split(at, fresh, nodes_[fresh].left, nodes_[fresh].right);
@@ -74,7 +80,8 @@ WaitingTree::Index WaitingTree::inserted(Index at, Index fresh) {
 }
 
 // Parts a subtree into what comes before `by` and what comes after.
-void WaitingTree::split(Index at, Index by, Index& before, Index& after) {
+template <class Needed>
+void TreeByNeed<Needed>::split(Index at, Index by, Index& before, Index& after) {
   if (at == kNil) {
     before = after = kNil;
     return;
@@ -89,7 +96,8 @@ void WaitingTree::split(Index at, Index by, Index& before, Index& after) {
   refresh(at);
 }
 
-WaitingTree::Index WaitingTree::erased(Index at, std::uint32_t member, const Need& need) {
+template <class Needed>
+auto TreeByNeed<Needed>::erased(Index at, std::uint32_t member, const Needed& need) -> Index {
   ASSERT(at != kNil);
   Node& node = nodes_[at];
   if (node.member == member) {
@@ -108,7 +116,8 @@ WaitingTree::Index WaitingTree::erased(Index at, std::uint32_t member, const Nee
 }
 
 // Joins two subtrees; everything in `a` comes before everything in `b`.
-WaitingTree::Index WaitingTree::merged(Index a, Index b) {
+template <class Needed>
+auto TreeByNeed<Needed>::merged(Index a, Index b) -> Index {
   if (a == kNil) return b;
   if (b == kNil) return a;
   if (priority_of(nodes_[a].member) > priority_of(nodes_[b].member)) {
@@ -121,7 +130,8 @@ WaitingTree::Index WaitingTree::merged(Index a, Index b) {
   return b;
 }
 
-void WaitingTree::refresh(Index at) {
+template <class Needed>
+void TreeByNeed<Needed>::refresh(Index at) {
   Node& node = nodes_[at];
   node.least_key = node.key;
   node.least = node.need;
@@ -129,10 +139,11 @@ void WaitingTree::refresh(Index at) {
     if (child == kNil) continue;
     const Node& below = nodes_[child];
     node.least_key = std::min(node.least_key, below.least_key);
-    node.least.cpu = std::min(node.least.cpu, below.least.cpu);
-    node.least.memory = std::min(node.least.memory, below.least.memory);
-    node.least.vram = std::min(node.least.vram, below.least.vram);
+    node.least = least_of(node.least, below.least);
   }
 }
+
+template class TreeByNeed<Need>;
+template class TreeByNeed<Stay>;
 
 }  // namespace berth::core

@@ -1,17 +1,21 @@
-// WaitingTree: shapes or flows by what they need, for the question "who goes first of those that
+// TreeByNeed: shapes or flows by what they need, for the question "who goes first of those that
 // fit here now?".
 //
 // A treap ordered by need, whose priorities are a hash of the member's number; every subtree knows
 // its least key and the least it needs of each amount. A search goes from the least key on and
 // leaves out subtrees that need too much, so it costs a few steps where much fits, and few where
-// nothing does. Knows no tasks and no cells. What it holds decides how it
-// looks, never the order of the changes.
+// nothing does. Knows no tasks and no cells. What it holds decides how it looks, never the order of
+// the changes.
+//
+// WaitingTree: by what they need of a node. StayTree: by what they take of the cluster, how long.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <vector>
 
+#include "base/time.h"
 #include "core/state/order_key.h"
 
 namespace berth::core {
@@ -23,25 +27,40 @@ struct Need {
   auto operator<=>(const Need&) const = default;
 };
 
-class WaitingTree {
+struct Stay {
+  std::int64_t amount = 0;  // milli-GPUs
+  Duration run;
+  auto operator<=>(const Stay&) const = default;
+};
+
+// The least of two, each amount by itself.
+constexpr Need least_of(const Need& a, const Need& b) {
+  return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory), std::min(a.vram, b.vram)};
+}
+constexpr Stay least_of(const Stay& a, const Stay& b) {
+  return {std::min(a.amount, b.amount), std::min(a.run, b.run)};
+}
+
+template <class Needed>
+class TreeByNeed {
  public:
   using Index = std::uint32_t;
   static constexpr Index kNil = UINT32_MAX;
 
   struct Node {
     std::uint32_t member = 0;
-    Need need;
+    Needed need;
     OrderKey key;
     Index left = kNil;
     Index right = kNil;
     OrderKey least_key;  // of the subtree
-    Need least;          // of the subtree, each amount by itself
+    Needed least;        // of the subtree, each amount by itself
   };
 
   // REQUIRES it is not there, or is.
-  void insert(std::uint32_t member, const Need& need, const OrderKey& key);
-  void erase(std::uint32_t member, const Need& need);
-  void set_key(std::uint32_t member, const Need& need, const OrderKey& key);
+  void insert(std::uint32_t member, const Needed& need, const OrderKey& key);
+  void erase(std::uint32_t member, const Needed& need);
+  void set_key(std::uint32_t member, const Needed& need, const OrderKey& key);
 
   bool empty() const { return root_ == kNil; }
   // For searches.
@@ -54,8 +73,8 @@ class WaitingTree {
 
  private:
   Index inserted(Index at, Index fresh);
-  Index erased(Index at, std::uint32_t member, const Need& need);
-  void change_key(Index at, std::uint32_t member, const Need& need, const OrderKey& key);
+  Index erased(Index at, std::uint32_t member, const Needed& need);
+  void change_key(Index at, std::uint32_t member, const Needed& need, const OrderKey& key);
   Index merged(Index a, Index b);
   void split(Index at, Index by, Index& before, Index& after);
   bool comes_before(Index a, Index b) const;
@@ -72,6 +91,9 @@ class WaitingTree {
   Index spare_ = kNil;  // removed nodes, linked by `left`
   std::vector<Node> nodes_;
 };
+
+using WaitingTree = TreeByNeed<Need>;
+using StayTree = TreeByNeed<Stay>;
 
 // Whether anything in the subtree, or this one, might need no more than there is.
 constexpr bool may_fit(const Need& need, const Need& available) {

@@ -240,6 +240,54 @@ TEST(StateSnapshot, RestoredNowAndThenTheEngineGoesOnAlike) {
     expect_to_go_on_alike(seed, 200, 23);
 }
 
+// A pass looks at three tasks: two that get reservations, and `once`, which would delay the first
+// of them. Seven seconds later the counts say that it would delay the second wherever it ran: it is
+// not looked at any more, and `brief` behind it is. The engine that was saved must notice too,
+// though nothing but time has changed.
+TEST(StateSnapshot, WhoIsLookedAtFollowsTime) {
+  Bench bench;
+  bench.send(
+      core::SetPolicy{{.order = core::Order::fifo, .reservations = 2, .backfill_visits = 3}});
+  bench.send(core::PutTenant{TenantId{0}, {}});
+  bench.send(core::PutQueue{QueueId{0}, {}});
+  bench.send(core::PutNode{NodeId{0}, {RackId{0}, Milli{16'000}, Mib{8'000}}});
+  bench.send(core::PutNode{NodeId{1}, {RackId{0}, Milli{2'000}, Mib{64'000}}});
+  for (std::uint32_t i = 0; i < 4; ++i)
+    bench.send(core::PutGpu{GpuId{i}, {.node = NodeId{i / 2}, .vram = Mib{10'240}}});
+  const auto submit = [&](std::uint16_t gpus, std::int64_t cpu, std::int64_t memory, Duration run) {
+    core::TaskSpec task = bench.spec(0);
+    task.gpus = gpus;
+    task.cpu = Milli{cpu};
+    task.memory = Mib{memory};
+    task.expected_run = run;
+    if (gpus == 2) {
+      task.within = core::Level::node;
+      task.required = true;
+    }
+    return bench.submit(task);
+  };
+  submit(1, 4'000, 0, seconds(20));
+  submit(1, 1'000, 16'000, seconds(100));
+  submit(2, 0, 0, seconds(5));
+  submit(4, 0, 0, seconds(10));
+  const TaskNo once = submit(1, 4'000, 0, seconds(90));
+  const TaskNo brief = submit(1, 1'000, 0, seconds(5));
+  const auto state_of = [](const core::Engine& engine, TaskNo task) {
+    const core::TaskTable& tasks = engine.state().tasks;
+    return tasks.row(tasks.slot_of(task)).state;
+  };
+  EXPECT_EQ(state_of(bench.engine, once), core::TaskState::pending);
+  EXPECT_EQ(state_of(bench.engine, brief), core::TaskState::pending);
+
+  core::Engine copy = restored(encode_snapshot(bench.engine));
+  bench.send(core::PutModel{ModelId{0}, {.weights = Mib{4000}}}, seconds(10));
+  core::Actions of_copy;
+  copy.step({bench.now, core::PutModel{ModelId{0}, {.weights = Mib{4000}}}}, of_copy);
+  EXPECT_EQ(bench.actions, of_copy);
+  EXPECT_EQ(state_of(bench.engine, once), core::TaskState::pending);
+  EXPECT_EQ(state_of(bench.engine, brief), core::TaskState::starting);
+}
+
 // A tick stops after a count of rounds and timers. What it left is due at the very instant of the
 // snapshot, and the restored engine must not take it for done.
 TEST(StateSnapshot, ATickCutShortGoesOnAlike) {

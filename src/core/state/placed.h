@@ -168,8 +168,10 @@ struct PlacedWork {
   MigWork mig;
   PlacedPlan plan;
   // Something has changed that a search or a plan would see. Time alone opens nothing: what runs is
-  // counted on until its end is moved, so nothing fits later that does not fit now.
+  // counted on until its end is moved, so nothing fits later that does not fit now. But after a
+  // pass that ran out of visits it may leave out somebody who used one, and another comes up.
   bool stale = true;
+  Time looked_at{0};  // of the last pass
   // Tenants were charged. Where the last pass saw all there is and found nothing to start, that
   // matters only if others are the first now: behind them nobody's order counts.
   bool reordered = false;

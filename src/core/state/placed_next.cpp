@@ -227,6 +227,7 @@ bool Pass::is_held_back(std::uint32_t shape) {
 void Pass::finish(bool all_seen) {
   if (placed_.next) placed_.stale = true;
   placed_.all_seen = all_seen;
+  placed_.looked_at = state_.now;
   if (all_seen) placed_.freed.clear();
   for (const std::uint32_t number : fitting_)
     open(state_, number);

@@ -78,6 +78,7 @@ bool is_stale(State& state) {
   if (std::exchange(placed.reordered, false) && !placed.stale) {
     placed.stale = !placed.all_seen || !keeps_first(state);
   }
+  if (!placed.all_seen && placed.looked_at != state.now) placed.stale = true;
   return placed.stale;
 }
 

@@ -1,4 +1,6 @@
 // Histories that random ones reach too rarely, as plain sequences.
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "core/state/state.h"
@@ -20,7 +22,7 @@ struct Recorder {
   }
   TaskNo submit(core::TaskSpec spec) {
     const TaskNo task = engine.next_task_no();
-    feed(core::Submit{task, spec});
+    feed(core::Submit{task, std::move(spec)});
     return task;
   }
   core::Engine recovered() const {

@@ -5,7 +5,7 @@
 
 #include "agent/testing/server_side.h"
 
-namespace berth::agent {
+namespace berth::agent::agent_test {
 namespace {
 
 using berth::v1::Report;
@@ -329,4 +329,4 @@ TEST_F(AgentTest, ALeaseThatStopsOnDisconnectStopsWhenTheServerIsNotHeard) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::agent_test

@@ -5,7 +5,7 @@
 
 #include "agent/run_program.h"
 
-namespace berth::agent {
+namespace berth::agent::devices_test {
 namespace {
 
 TEST(Devices, ReadsWhatNvidiaSmiLists) {
@@ -67,4 +67,4 @@ TEST(RunProgram, EndsAProgramThatTakesTooLong) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::devices_test

@@ -10,7 +10,7 @@
 #include "agent/ranks.h"
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::gang_test {
 namespace {
 
 using berth::v1::TaskResult;
@@ -266,4 +266,4 @@ TEST(OutputPumpTest, LinesOfSeveralProcessesStayWhole) {
 TEST(FreePort, IsNeverZeroHere) { EXPECT_GT(find_free_port(), 0U); }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::gang_test

@@ -15,7 +15,7 @@
 
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::kill_test {
 namespace {
 
 // At least so many; more until each case has been met, which on a slow machine takes longer.
@@ -149,4 +149,4 @@ TEST(KillTest, ALauncherMayDieAtAnyMoment) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::kill_test

@@ -9,7 +9,7 @@
 #include "agent/files.h"
 #include "agent/testing/server_side.h"
 
-namespace berth::agent {
+namespace berth::agent::machine_test {
 namespace {
 
 class MachineTest : public ::testing::Test {
@@ -64,4 +64,4 @@ TEST_F(MachineTest, ThisOneHasCpusAndMemory) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::machine_test

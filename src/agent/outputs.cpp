@@ -3,29 +3,23 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <iterator>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "agent/task_record.h"
+#include "agent/wall_clock.h"
 
 namespace berth::agent {
 namespace {
 
-constexpr std::size_t kChunk = 64 * 1024;
-constexpr int kChunksPerTurn = 8;  // then others have their turn
+constexpr std::size_t kReadChunk = 64 * 1024;
+constexpr int kReadChunksPerTurn = 8;  // then others have their turn
 constexpr Duration kFollow = milliseconds(100);
 constexpr Duration kLeaseComesWithin = seconds(10);
 constexpr std::uint32_t kOut = 1;
 constexpr std::uint32_t kErr = 2;
-
-std::int64_t unix_ms() {
-  timespec clock{};
-  ::clock_gettime(CLOCK_REALTIME, &clock);
-  return clock.tv_sec * 1000 + clock.tv_nsec / 1'000'000;
-}
 
 }  // namespace
 
@@ -193,8 +187,8 @@ void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) 
   if (!stream.file) open_stream(reader, stream, number);
   stream.at_end = true;
   if (!stream.file) return;  // it has not begun
-  for (int chunk = 0; chunk < kChunksPerTurn; ++chunk) {
-    std::string data(kChunk, '\0');
+  for (int chunk = 0; chunk < kReadChunksPerTurn; ++chunk) {
+    std::string data(kReadChunk, '\0');
     const ssize_t got = ::read(stream.file.get(), data.data(), data.size());
     if (got <= 0) return;
     data.resize(static_cast<std::size_t>(got));

@@ -5,7 +5,7 @@
 
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::outputs_test {
 namespace {
 
 using testing::acknowledge;
@@ -208,4 +208,4 @@ TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) 
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::outputs_test

@@ -10,7 +10,7 @@
 #include "agent/files.h"
 #include "agent/testing/server_side.h"
 
-namespace berth::agent {
+namespace berth::agent::places_test {
 namespace {
 
 using Numbers = std::vector<std::uint32_t>;
@@ -104,4 +104,4 @@ TEST_F(PlacesTest, AnIslandIsOfOneKindAndNonsenseJoinsNobody) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::places_test

@@ -9,7 +9,7 @@
 #include "agent/file_limit.h"
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::processes_test {
 namespace {
 
 using berth::v1::Report;
@@ -330,4 +330,4 @@ TEST_F(ProcessesTest, ATaskThatNamesNoGraceHasTheDefault) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::processes_test

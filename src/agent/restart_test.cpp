@@ -11,7 +11,7 @@
 #include "agent/shim.h"
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::restart_test {
 namespace {
 
 using berth::v1::Report;
@@ -351,4 +351,4 @@ TEST(ProcessInfo, KnowsAProcessFromItsSuccessor) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::restart_test

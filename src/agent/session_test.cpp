@@ -5,7 +5,7 @@
 
 #include "agent/testing/server_side.h"
 
-namespace berth::agent {
+namespace berth::agent::session_test {
 namespace {
 
 using berth::v1::Report;
@@ -54,4 +54,4 @@ TEST_F(SessionTest, HeartbeatsCarryWhatWasMeasuredAndMinusOneBefore) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::session_test

@@ -7,7 +7,7 @@
 #include "agent/lease_store.h"
 #include "agent/testing/commands.h"
 
-namespace berth::agent {
+namespace berth::agent::shortage_test {
 namespace {
 
 using testing::command_options;
@@ -133,4 +133,4 @@ TEST_F(ShortageTest, ANodeThatHasNoMoreFilesForAShimSpendsNoAttempt) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::shortage_test

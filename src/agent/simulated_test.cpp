@@ -5,7 +5,7 @@
 
 #include "agent/testing/server_side.h"
 
-namespace berth::agent {
+namespace berth::agent::simulated_test {
 namespace {
 
 using testing::lease_of;
@@ -44,4 +44,4 @@ TEST(Simulated, TheResultIsJsonWhateverTheNames) {
 }
 
 }  // namespace
-}  // namespace berth::agent
+}  // namespace berth::agent::simulated_test

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <ctime>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -18,17 +17,12 @@
 #include "agent/output_pump.h"
 #include "agent/process_info.h"
 #include "agent/spawn_command.h"
+#include "agent/wall_clock.h"
 
 namespace berth::agent {
 namespace {
 
 constexpr Duration kKillAgain = milliseconds(50);
-
-std::int64_t unix_ms() {
-  timespec clock{};
-  ::clock_gettime(CLOCK_REALTIME, &clock);
-  return clock.tv_sec * 1000 + clock.tv_nsec / 1'000'000;
-}
 
 bool tells_of_gpu_memory(std::string_view errors) {
   for (const std::string_view text :

@@ -9,7 +9,7 @@
 
 #include "store/testing/temp_folder.h"
 
-namespace berth::api {
+namespace berth::api::auth_test {
 namespace {
 
 class Tokens : public ::testing::Test {
@@ -142,4 +142,4 @@ TEST(Callers, SpeakForThemselvesOnly) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::auth_test

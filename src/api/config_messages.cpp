@@ -14,7 +14,6 @@ namespace {
 constexpr std::int64_t kMsMax = core::kDurationMax.ns / 1'000'000;
 
 double whole(Milli amount) { return static_cast<double>(amount.value) / 1000.0; }
-std::int64_t ms_of(Duration duration) { return duration.ns / 1'000'000; }
 
 // Checks one field after the other and notes the flaws under "config.".
 class Merger {

@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "api/problem.h"
+#include "base/time.h"
 #include "berth/v1/scheduler.pb.h"
 #include "core/model/specs.h"
 #include "service/names.h"
 
 namespace berth::api {
+
+inline std::int64_t ms_of(Duration duration) { return duration.ns / 1'000'000; }
 
 v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier,
                                 const service::Names& names);

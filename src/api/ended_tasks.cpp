@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kListsMax = 8;  // reads of the history for one page: each is bounded
 
-std::int64_t ms_of(std::int64_t ns) { return ns / 1'000'000; }
+std::int64_t unix_ms_of(std::int64_t ns) { return ns / 1'000'000; }
 
 v1::TaskState state_named(const std::string& name) {
   for (std::size_t i = 0; i < core::kTaskStates.size(); ++i) {
@@ -62,8 +62,8 @@ void fill_attempt(v1::Attempt& to, const store::EndedAttempt& from) {
   to.set_number(from.number);
   for (const std::string& gpu : from.gpus)
     to.add_gpus(gpu);
-  to.set_started_unix_ms(ms_of(from.started_ns));
-  to.set_ended_unix_ms(ms_of(from.ended_ns));
+  to.set_started_unix_ms(unix_ms_of(from.started_ns));
+  to.set_ended_unix_ms(unix_ms_of(from.ended_ns));
   to.mutable_result()->set_completed(from.outcome == "completed");
   to.mutable_result()->set_failure(failure_named(from.outcome));
   to.mutable_result()->set_exit_status(from.exit_status);
@@ -77,10 +77,10 @@ v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail
   status.set_task_type(task.queue);
   status.set_state(state_named(task.state));
   if (!task.reason.code.empty()) fill_reason(*status.mutable_reason(), task.reason);
-  status.set_submitted_unix_ms(ms_of(task.submitted_ns));
-  status.set_eligible_unix_ms(ms_of(task.eligible_ns));
-  status.set_started_unix_ms(ms_of(task.started_ns));
-  status.set_ended_unix_ms(ms_of(task.ended_ns));
+  status.set_submitted_unix_ms(unix_ms_of(task.submitted_ns));
+  status.set_eligible_unix_ms(unix_ms_of(task.eligible_ns));
+  status.set_started_unix_ms(unix_ms_of(task.started_ns));
+  status.set_ended_unix_ms(unix_ms_of(task.ended_ns));
   status.set_group(task.group);
   for (const auto& [key, value] : task.labels)
     (*status.mutable_labels())[key] = value;

@@ -9,7 +9,7 @@
 
 #include "api/testing/doors.h"
 
-namespace berth::api {
+namespace berth::api::grpc_door_test {
 namespace {
 
 using testing::Doors;
@@ -578,4 +578,4 @@ TEST(GrpcDoor, AMessageOverTheLimitIsRefused) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::grpc_door_test

@@ -9,7 +9,7 @@
 #include "api/grpc_reactors.h"
 #include "api/testing/doors.h"
 
-namespace berth::api {
+namespace berth::api::grpc_streams_test {
 namespace {
 
 using testing::Doors;
@@ -344,4 +344,4 @@ TEST(Reflection, NamesTheService) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::grpc_streams_test

@@ -26,7 +26,6 @@ std::vector<std::string> names_in(const Entries& entries) {
   return names;
 }
 
-std::int64_t ms_of(Duration duration) { return duration.ns / 1'000'000; }
 
 void fill_batch(v1::RunningBatch& batch, LeaseId id, const service::LeaseLine& lease,
                 const std::string& tenant, const Board& board) {

@@ -5,7 +5,7 @@
 
 #include "api/testing/doors.h"
 
-namespace berth::api {
+namespace berth::api::http_door_test {
 namespace {
 
 using testing::Doors;
@@ -356,4 +356,4 @@ TEST(Sse, AStoppingServerEndsTheStream) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::http_door_test

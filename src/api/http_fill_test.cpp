@@ -5,7 +5,7 @@
 
 #include "berth/v1/scheduler.pb.h"
 
-namespace berth::api {
+namespace berth::api::http_fill_test {
 namespace {
 
 template <class Request>
@@ -55,4 +55,4 @@ TEST(Filling, APathMustBeText) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::http_fill_test

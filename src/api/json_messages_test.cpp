@@ -5,7 +5,7 @@
 
 #include "berth/v1/scheduler.pb.h"
 
-namespace berth::api {
+namespace berth::api::json_messages_test {
 namespace {
 
 TEST(Query, SetsFieldsByPathAndThoseOfTheFilterByName) {
@@ -72,4 +72,4 @@ TEST(Json, UnknownFieldsAndBadTextAreRefused) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::json_messages_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::api {
+namespace berth::api::json_text_test {
 namespace {
 
 TEST(Utf8, IsOneFormOfEachCharacter) {
@@ -23,4 +23,4 @@ TEST(Quoting, EscapesAndReplaces) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::json_text_test

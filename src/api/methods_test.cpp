@@ -11,7 +11,7 @@
 #include "api/http_routes.h"
 #include "berth/v1/scheduler.pb.h"
 
-namespace berth::api {
+namespace berth::api::methods_test {
 namespace {
 
 const google::protobuf::ServiceDescriptor* service() {
@@ -123,4 +123,4 @@ TEST(Guide, NamesEveryMethodWithItsRouteAndRole) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::methods_test

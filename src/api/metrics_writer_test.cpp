@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::api {
+namespace berth::api::metrics_writer_test {
 namespace {
 
 TEST(MetricsWriter, WritesFamiliesWithTheirSamples) {
@@ -30,4 +30,4 @@ TEST(MetricsWriter, HistogramsAreCumulative) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::metrics_writer_test

@@ -7,7 +7,7 @@
 #include "api/outcomes.h"
 #include "core/model/reason.h"
 
-namespace berth::api {
+namespace berth::api::problem_test {
 namespace {
 
 template <class Detail>
@@ -132,4 +132,4 @@ TEST(Problem, TheNearestNameIsOffered) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::problem_test

@@ -8,7 +8,7 @@
 #include "core/mig/profiles.h"
 #include "core/model/ranges.h"
 
-namespace berth::api {
+namespace berth::api::task_shape_reader_test {
 namespace {
 
 using Make = std::function<void(v1::TaskSpec&)>;
@@ -218,4 +218,4 @@ TEST(TaskShape, WhatIsTakenHasNoFlawForTheCore) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::task_shape_reader_test

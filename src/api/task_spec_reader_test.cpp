@@ -7,7 +7,7 @@
 
 #include "core/mig/profiles.h"
 
-namespace berth::api {
+namespace berth::api::task_spec_reader_test {
 namespace {
 
 constexpr Time kNow{1'700'000'000'000'000'000};
@@ -314,4 +314,4 @@ TEST(FirstDifference, NamesTheField) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::task_spec_reader_test

@@ -6,7 +6,7 @@
 #include "api/http_routes.h"
 #include "api/testing/doors.h"
 
-namespace berth::api {
+namespace berth::api::tenants_apart_test {
 namespace {
 
 using testing::Doors;
@@ -162,4 +162,4 @@ TEST(Addresses, OthersThanLoopbackNeedTlsAndAuthentication) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::tenants_apart_test

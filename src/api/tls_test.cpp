@@ -9,7 +9,7 @@
 #include "api/testing/certificates.h"
 #include "api/testing/doors.h"
 
-namespace berth::api {
+namespace berth::api::tls_test {
 namespace {
 
 using testing::Authority;
@@ -184,4 +184,4 @@ TEST_F(Tls, AFileThatCannotBeUsedIsNamed) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::tls_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::api {
+namespace berth::api::usage_test {
 namespace {
 
 // company -> research -> ann, and bob below research too; eve stands alone.
@@ -52,4 +52,4 @@ TEST(Usage, IsSummedUpTheTree) {
 }
 
 }  // namespace
-}  // namespace berth::api
+}  // namespace berth::api::usage_test

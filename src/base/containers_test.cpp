@@ -10,7 +10,7 @@
 #include "base/ordered_set.h"
 #include "base/paged_vector.h"
 
-namespace berth {
+namespace berth::containers_test {
 namespace {
 
 // Enough randomness for a test, the same everywhere.
@@ -172,4 +172,4 @@ TEST(PagedVectorDeathTest, RefusesAnIndexBeyondItsEnd) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::containers_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth {
+namespace berth::rng_test {
 namespace {
 
 TEST(Rng, TheSameSeedGivesTheSameNumbersForEver) {
@@ -66,4 +66,4 @@ TEST(Rng, OurLogarithmIsTheLogarithm) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::rng_test

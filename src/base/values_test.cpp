@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "base/units.h"
 
-namespace berth {
+namespace berth::values_test {
 namespace {
 
 TEST(Time, SaturatesInsteadOfWrapping) {
@@ -61,4 +61,4 @@ TEST(AssertDeathTest, TellsTheHandlerAndAborts) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::values_test

@@ -4,7 +4,7 @@
 
 #include "cli/testing/shell.h"
 
-namespace berth::cli {
+namespace berth::cli::cluster_commands_test {
 namespace {
 
 using testing::kNow;
@@ -259,4 +259,4 @@ TEST_F(Cluster, PutKnowsEveryField) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::cluster_commands_test

@@ -11,7 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/table.h"
 
-namespace berth::cli {
+namespace berth::cli::commands_test {
 namespace {
 
 struct Result {
@@ -387,4 +387,4 @@ TEST(Table, ColumnsAreAlignedByWhatIsSeen) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::commands_test

@@ -12,7 +12,7 @@
 #include "cli/completion.h"
 #include "cli/testing/shell.h"
 
-namespace berth::cli {
+namespace berth::cli::manual_test {
 namespace {
 
 using testing::ServedShell;
@@ -177,4 +177,4 @@ TEST(Guide, ShowsTheCommandsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::manual_test

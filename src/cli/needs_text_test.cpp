@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::cli {
+namespace berth::cli::needs_text_test {
 namespace {
 
 TEST(NeedsText, AWholeGpuNeedsNoWords) {
@@ -53,4 +53,4 @@ TEST(NeedsText, Gangs) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::needs_text_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::cli {
+namespace berth::cli::process_console_test {
 namespace {
 
 TEST(ProcessConsole, ReadsTheEnvironment) {
@@ -29,4 +29,4 @@ TEST(ProcessConsole, TheFirstInterruptIsNotedAndTheSecondEnds) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::process_console_test

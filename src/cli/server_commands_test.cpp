@@ -5,7 +5,7 @@
 #include "cli/session.h"
 #include "cli/testing/shell.h"
 
-namespace berth::cli {
+namespace berth::cli::server_commands_test {
 namespace {
 
 using client::testing::detailed;
@@ -467,4 +467,4 @@ TEST_F(ServerCommands, FlagsOfTheConnectionAreChecked) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::server_commands_test

@@ -6,7 +6,7 @@
 
 #include "cli/testing/shell.h"
 
-namespace berth::cli {
+namespace berth::cli::submit_command_test {
 namespace {
 
 using client::testing::detailed;
@@ -372,4 +372,4 @@ TEST_F(Submit, FollowShowsEachAttemptOnceAndGoesOnAfterABreak) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::submit_command_test

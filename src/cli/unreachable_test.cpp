@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::cli {
+namespace berth::cli::unreachable_test {
 namespace {
 
 client::Failure unavailable(const std::string& last_error) {
@@ -67,4 +67,4 @@ TEST(Unreachable, AServerThatAnswersIsNot) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::unreachable_test

@@ -8,7 +8,7 @@
 #include "cli/listing.h"
 #include "cli/text.h"
 
-namespace berth::cli {
+namespace berth::cli::values_test {
 namespace {
 
 TEST(Text, AgesGrowCoarser) {
@@ -108,4 +108,4 @@ TEST(Listing, ColumnsAlignNumbersRightAndWideOnesHide) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::values_test

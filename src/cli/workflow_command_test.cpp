@@ -7,7 +7,7 @@
 #include "cli/testing/shell.h"
 #include "cli/workflow_file.h"
 
-namespace berth::cli {
+namespace berth::cli::workflow_command_test {
 namespace {
 
 using client::testing::Reply;
@@ -321,4 +321,4 @@ TEST_F(Workflow, AWrongFileSendsNothing) {
 }
 
 }  // namespace
-}  // namespace berth::cli
+}  // namespace berth::cli::workflow_command_test

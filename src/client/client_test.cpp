@@ -9,7 +9,7 @@
 #include "client/request_id.h"
 #include "client/testing/canned_server.h"
 
-namespace berth::client {
+namespace berth::client::client_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST(SubmitStream, AStreamThatEndsEarlyIsAFailure) {
 }
 
 }  // namespace
-}  // namespace berth::client
+}  // namespace berth::client::client_test

@@ -103,7 +103,7 @@ void tell_blocks(std::string_view noun, const std::vector<Change<Spec>>& list,
   for (const Change<Spec>& change : list) {
     if (change.kind == ChangeKind::changed) continue;  // said key by key
     const bool added = change.kind == ChangeKind::added;
-    sentences.push_back(std::string(noun) + " " + quoted(change.name) +
+    sentences.push_back(std::string(noun) + " " + config::quoted(change.name) +
                         (added ? " is added" : " is removed"));
   }
 }

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::config {
+namespace berth::config::changes_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -168,4 +168,4 @@ vram = "24GB"
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::changes_test

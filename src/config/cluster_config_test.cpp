@@ -10,7 +10,7 @@
 #include "config/changes.h"
 #include "config/load_config.h"
 
-namespace berth::config {
+namespace berth::config::cluster_config_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -241,4 +241,4 @@ TEST(ClusterConfig, ATopologyWithGpusOfDifferentKindsNeedsOne) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::cluster_config_test

@@ -11,7 +11,7 @@
 #include "config/load_config.h"
 #include "config/server_checks.h"
 
-namespace berth::config {
+namespace berth::config::config_errors_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -260,4 +260,4 @@ TEST(ConfigErrors, ADamagedFileIsReadOrRefusedNeverHalfTaken) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::config_errors_test

@@ -11,7 +11,7 @@
 #include "config/load_config.h"
 #include "config/quantity.h"
 
-namespace berth::config {
+namespace berth::config::config_guide_test {
 namespace {
 
 const std::string kRoot = BERTH_SOURCE_DIR;
@@ -106,4 +106,4 @@ TEST(ConfigGuide, TheExampleIsGood) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::config_guide_test

@@ -9,7 +9,7 @@
 
 #include "config/files.h"
 
-namespace berth::config {
+namespace berth::config::hwloc_test {
 namespace {
 
 std::string example(const std::string& name) {
@@ -158,4 +158,4 @@ TEST(Hwloc, DistancesThatDoNotAddUpAreRefused) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::hwloc_test

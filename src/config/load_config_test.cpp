@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::config {
+namespace berth::config::load_config_test {
 namespace {
 
 LoadedConfig load(const std::string& text, std::map<std::string, std::string> environment = {},
@@ -297,4 +297,4 @@ TEST(LoadConfig, EveryKnownKeyIsShown) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::load_config_test

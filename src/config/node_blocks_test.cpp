@@ -8,7 +8,7 @@
 
 #include "config/document.h"
 
-namespace berth::config {
+namespace berth::config::node_blocks_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -184,4 +184,4 @@ TEST(NodeBlocks, TheSameIsNotSaidTwice) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::node_blocks_test

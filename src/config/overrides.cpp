@@ -18,13 +18,13 @@ struct Segment {
   std::optional<std::size_t> index;  // of `key[3]`
 };
 
-constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kSegmentsMax = 16;
 
 // a."b.c"[2].d -> a, b.c[2], d. None: not a path, or an absurdly long one.
 std::optional<std::vector<Segment>> split_path(std::string_view path) {
   std::vector<Segment> segments;
   std::size_t i = 0;
-  while (i < path.size() && segments.size() < kDeepest) {
+  while (i < path.size() && segments.size() < kSegmentsMax) {
     Segment segment;
     if (path[i] == '"') {
       const std::size_t end = path.find('"', i + 1);

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::config {
+namespace berth::config::overrides_test {
 namespace {
 
 constexpr std::string_view kDocument = R"(
@@ -93,4 +93,4 @@ TEST(Overrides, WhatIsSetKnowsItsSource) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::overrides_test

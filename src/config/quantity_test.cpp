@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::config {
+namespace berth::config::quantity_test {
 namespace {
 
 std::int64_t ns(std::string_view text) {
@@ -100,4 +100,4 @@ TEST(Quantity, SizesAreInBytesAndBinary) {
 }
 
 }  // namespace
-}  // namespace berth::config
+}  // namespace berth::config::quantity_test

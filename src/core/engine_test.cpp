@@ -12,7 +12,7 @@
 #include "core/state/state.h"
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::engine_test {
 namespace {
 
 constexpr Time at(Duration since_start) { return Time{since_start.ns}; }
@@ -159,4 +159,4 @@ TEST(Engine, TasksCancelledInTheMiddleLeaveTheOthersInOrder) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::engine_test

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace berth::exp {
+namespace berth::exp::lublin_test {
 namespace {
 
 class LublinFolder : public ::testing::Test {
@@ -84,4 +84,4 @@ TEST(Lublin, LongTracesHaveTenWindows) {
 }
 
 }  // namespace
-}  // namespace berth::exp
+}  // namespace berth::exp::lublin_test

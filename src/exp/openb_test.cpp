@@ -16,7 +16,7 @@
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
 
-namespace berth::exp {
+namespace berth::exp::openb_test {
 namespace {
 
 OpenbTrace small_trace() {
@@ -150,4 +150,4 @@ TEST(Openb, WrittenFilesAreTheScenarioThatRuns) {
 }
 
 }  // namespace
-}  // namespace berth::exp
+}  // namespace berth::exp::openb_test

@@ -10,7 +10,7 @@
 
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::codec_test {
 namespace {
 
 using testing::bytes_of;
@@ -279,4 +279,4 @@ TEST(CodecGolden, StatesKeepTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::codec_test

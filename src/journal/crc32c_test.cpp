@@ -8,7 +8,7 @@
 
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::crc32c_test {
 namespace {
 
 using testing::Random;
@@ -45,4 +45,4 @@ TEST(Crc32c, ContinuesWhereItStopped) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::crc32c_test

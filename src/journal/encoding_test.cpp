@@ -10,7 +10,7 @@
 
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::encoding_test {
 namespace {
 
 enum class Colour : std::uint8_t { red, green };
@@ -85,4 +85,4 @@ TEST(Encoding, ChecksCountsBeforeTakingMemory) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::encoding_test

@@ -15,7 +15,7 @@ namespace berth::journal {
 namespace {
 
 constexpr std::size_t kPayloadCrcAt = 48;
-constexpr std::size_t kHeaderCrcAt = 52;
+constexpr std::size_t kGroupCrcAt = 52;
 constexpr std::uint8_t kNoteTag = 0;
 
 struct RawHeader {
@@ -100,7 +100,7 @@ Writer GroupBuilder::seal(const Stamp& stamp, Writer reuse) {
   out_.put_at(36, hash_.value());
   out_.put_at(44, stamp.behaviour);
   out_.put_at(kPayloadCrcAt, crc32c(payload));
-  out_.put_at(kHeaderCrcAt, crc32c(out_.view().first(kHeaderCrcAt)));
+  out_.put_at(kGroupCrcAt, crc32c(out_.view().first(kGroupCrcAt)));
   Writer sealed = std::exchange(out_, std::move(reuse));
   open();
   return sealed;
@@ -115,7 +115,7 @@ ParsedGroup parse_group(ByteView bytes) {
   if (all_zero(head)) return failure(GroupStatus::blank, "no group here");
   const RawHeader raw = read_header(head);
   if (raw.magic != kGroupMagic) return failure(GroupStatus::damaged, "no group begins here");
-  if (raw.header_crc != crc32c(head.first(kHeaderCrcAt))) {
+  if (raw.header_crc != crc32c(head.first(kGroupCrcAt))) {
     return failure(GroupStatus::damaged, "the header does not match its checksum");
   }
   const std::size_t size = raw.header.payload_size;

@@ -14,7 +14,7 @@
 #include "journal/crc32c.h"
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::group_test {
 namespace {
 
 using testing::copy_of;
@@ -297,4 +297,4 @@ TEST(GroupCursor, NeverStepsOutsideAnyPayload) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::group_test

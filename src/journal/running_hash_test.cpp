@@ -9,7 +9,7 @@
 
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::running_hash_test {
 namespace {
 
 using testing::encoded;
@@ -125,4 +125,4 @@ TEST(HashBytes, EveryBitAndTheLengthCount) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::running_hash_test

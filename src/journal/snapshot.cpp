@@ -12,7 +12,7 @@ namespace berth::journal {
 namespace {
 
 constexpr std::size_t kTableCrcAt = 56;
-constexpr std::size_t kHeaderCrcAt = 60;
+constexpr std::size_t kSnapshotCrcAt = 60;
 constexpr std::size_t kEntrySize = 24;
 
 struct Header {
@@ -36,8 +36,8 @@ Header read_header(Reader& in, ByteView bytes) {
   header.table_at = in.u64();
   header.table_crc = in.u32();
   const std::uint32_t crc = in.u32();
-  if (in.ok() && crc != crc32c(bytes.first(kHeaderCrcAt))) {
-    in.fail_at(kHeaderCrcAt, "the checksum of the header");
+  if (in.ok() && crc != crc32c(bytes.first(kSnapshotCrcAt))) {
+    in.fail_at(kSnapshotCrcAt, "the checksum of the header");
   }
   return header;
 }
@@ -93,7 +93,7 @@ Writer SnapshotWriter::finish() {
   out_.put_at(40, info_.hash.count);
   out_.put_at(48, static_cast<std::uint64_t>(table_at));
   out_.put_at(kTableCrcAt, crc32c(out_.view_from(table_at)));
-  out_.put_at(kHeaderCrcAt, crc32c(out_.view().first(kHeaderCrcAt)));
+  out_.put_at(kSnapshotCrcAt, crc32c(out_.view().first(kSnapshotCrcAt)));
   return std::move(out_);
 }
 

@@ -9,7 +9,7 @@
 #include "journal/crc32c.h"
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::snapshot_test {
 namespace {
 
 using testing::copy_of;
@@ -139,4 +139,4 @@ TEST(Snapshot, RefusesASectionNamedTwice) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::snapshot_test

@@ -15,7 +15,7 @@
 #include "journal/testing/engine_world.h"
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::state_snapshot_test {
 namespace {
 
 using testing::copy_of;
@@ -537,4 +537,4 @@ TEST(StateSnapshot, ErrorsNameTheSectionAndWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::state_snapshot_test

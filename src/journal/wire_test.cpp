@@ -8,7 +8,7 @@
 
 #include "journal/testing/random_values.h"
 
-namespace berth::journal {
+namespace berth::journal::wire_test {
 namespace {
 
 using testing::bytes_of;
@@ -86,4 +86,4 @@ TEST(Reader, ReadsNothingFromNothing) {
 }
 
 }  // namespace
-}  // namespace berth::journal
+}  // namespace berth::journal::wire_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::learn {
+namespace berth::learn::empty_nodes_test {
 namespace {
 
 core::GpuSpec gpu(std::uint32_t node, std::uint32_t kind, IslandId island = {}) {
@@ -58,4 +58,4 @@ TEST(EmptyNodes, AGpuThatIsCutForMigTakesNothing) {
 }
 
 }  // namespace
-}  // namespace berth::learn
+}  // namespace berth::learn::empty_nodes_test

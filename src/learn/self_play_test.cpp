@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "core/packing/pack_index.h"
 
-namespace berth::learn {
+namespace berth::learn::self_play_test {
 namespace {
 
 using core::NodeView;
@@ -219,4 +219,4 @@ TEST(SelfPlay, WithNothingToLearnThereIsNoTable) {
 }
 
 }  // namespace
-}  // namespace berth::learn
+}  // namespace berth::learn::self_play_test

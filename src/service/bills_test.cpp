@@ -5,7 +5,7 @@
 
 #include "service/replay_check.h"
 
-namespace berth::service {
+namespace berth::service::bills_test {
 namespace {
 
 constexpr LeaseId kLease{7};
@@ -77,4 +77,4 @@ TEST(ReplayReport, SaysWhetherTheBooksAgree) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::bills_test

@@ -8,17 +8,12 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "service/grown.h"
 
 namespace berth::service {
 namespace {
 
 using core::TaskState;
-
-template <class List>
-auto& grown(List& list, std::size_t at) {
-  if (list.size() <= at) list.resize(at + 1);
-  return list[at];
-}
 
 template <class T>
 void drop(std::vector<T>& list, T value) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::service {
+namespace berth::service::feed_test {
 namespace {
 
 std::vector<TaskChange> changes_at(std::uint64_t first, std::uint64_t last) {
@@ -55,4 +55,4 @@ TEST(Feed, ASleeperMayForgetItselfWhileItIsWoken) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::feed_test

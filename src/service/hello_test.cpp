@@ -8,7 +8,7 @@
 #include "core/state/state.h"
 #include "service/testing/desk.h"
 
-namespace berth::service {
+namespace berth::service::hello_test {
 namespace {
 
 using core::TaskState;
@@ -393,4 +393,4 @@ TEST_F(Hellos, WorkWithoutAGpuIsSentStoppedAndKept) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::hello_test

@@ -16,7 +16,7 @@
 #include "store/layout.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::service {
+namespace berth::service::learner_test {
 namespace {
 
 using testing::Desk;
@@ -305,4 +305,4 @@ TEST(AnotherMix, IsOneOfWhichATwentiethIsNew) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::learner_test

@@ -4,7 +4,6 @@
 #include <thread>
 #include <utility>
 
-#include <linux/ioprio.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,7 +28,10 @@ std::thread background_thread(const char* name, Run&& run) {
     constexpr int kNice = 10;
     // On Linux the priority is the thread's, not the process's.
     (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
-    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+    // As ioprio_set(2) says; <linux/ioprio.h> of newer kernels is not C++.
+    constexpr int kWhoProcess = 1;
+    constexpr int kClassIdle = 3 << 13;
+    (void)syscall(SYS_ioprio_set, kWhoProcess, 0, kClassIdle);
     run();
   });
 }

@@ -5,15 +5,10 @@
 #include <bit>
 
 #include "base/assert.h"
+#include "service/grown.h"
 
 namespace berth::service {
 namespace {
-
-template <class List>
-auto& grown(List& list, std::size_t at) {
-  if (list.size() <= at) list.resize(at + 1);
-  return list[at];
-}
 
 template <class Map>
 auto find_scoped(const Map& map, TenantId tenant, std::string_view name) {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::service {
+namespace berth::service::pending_line_test {
 namespace {
 
 // What the board knows of its tasks.
@@ -80,4 +80,4 @@ TEST(PendingLine, OneOldTaskKeepsNoneOfTheOthersInMemory) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::pending_line_test

@@ -10,7 +10,7 @@
 #include "service/board_codec.h"
 #include "service/testing/desk.h"
 
-namespace berth::service {
+namespace berth::service::replayer_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -125,4 +125,4 @@ TEST_F(Restoring, RefusesATaskThatRunsWithoutAnAttemptOrHasEnded) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::replayer_test

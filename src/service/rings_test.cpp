@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::service {
+namespace berth::service::rings_test {
 namespace {
 
 SubmitCommand submit_of(std::size_t tasks, std::size_t bytes_each) {
@@ -57,4 +57,4 @@ TEST(Rings, AreClosedWhenTheyAreEmptyToo) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::rings_test

@@ -9,7 +9,7 @@
 #include "core/state/state.h"
 #include "service/testing/desk.h"
 
-namespace berth::service {
+namespace berth::service::sequencer_test {
 namespace {
 
 using core::TaskState;
@@ -446,4 +446,4 @@ TEST_F(Sequencing, ASnapshotGivesItselfBack) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::sequencer_test

@@ -11,7 +11,7 @@
 #include "store/layout.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::service {
+namespace berth::service::service_test {
 namespace {
 
 using testing::new_task;
@@ -265,4 +265,4 @@ TEST_F(WholeService, AFullRingRefusesAndTakesAgainLater) {
 }
 
 }  // namespace
-}  // namespace berth::service
+}  // namespace berth::service::service_test

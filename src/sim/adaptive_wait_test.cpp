@@ -10,7 +10,7 @@
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
 
-namespace berth::sim {
+namespace berth::sim::adaptive_wait_test {
 namespace {
 
 // Mean nanoseconds from submit to end.
@@ -81,4 +81,4 @@ TEST(AdaptiveWait, IsWithinTenPercentOfTheBestFixedWaitAtAnyRate) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::adaptive_wait_test

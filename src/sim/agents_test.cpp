@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::agents_test {
 namespace {
 
 constexpr Time kStart{1'000'000'000};
@@ -203,4 +203,4 @@ TEST_F(AgentsTest, GpusFailAndAreRepaired) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::agents_test

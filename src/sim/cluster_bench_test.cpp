@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::cluster_bench_test {
 namespace {
 
 ClusterBenchOptions small() {
@@ -47,4 +47,4 @@ TEST(ClusterBench, EveryWorkloadOfKueueRuns) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::cluster_bench_test

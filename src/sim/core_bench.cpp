@@ -25,7 +25,7 @@ constexpr std::int64_t kMib = 1;
 constexpr std::int64_t kGib = 1024 * kMib;
 
 // Two models and a full batch fill a GPU: a third model needs an eviction.
-constexpr Mib kGpuVram{40 * kGib};
+constexpr Mib kVramOfGpu{40 * kGib};
 constexpr Mib kWeights{13 * kGib};
 constexpr Mib kVramPerTask{kGib};
 constexpr Duration kLoadTime = milliseconds(500);
@@ -144,7 +144,7 @@ class Bench {
     for (std::uint32_t i = 0; i < options_.gpus; ++i) {
       core::GpuSpec gpu;
       gpu.node = NodeId{i / 8};
-      gpu.vram = kGpuVram;
+      gpu.vram = kVramOfGpu;
       send(core::PutGpu{GpuId{i}, gpu});
       for (std::uint32_t k = 0; k < options_.models_per_gpu; ++k) {
         const std::uint32_t model = (i * options_.models_per_gpu + k * 7) % shared_queues;

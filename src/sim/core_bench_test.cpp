@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::core_bench_test {
 namespace {
 
 CoreBenchOptions small() {
@@ -48,4 +48,4 @@ TEST(CoreBench, TasksAreCancelledRetriedAndExpireAndModelsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::core_bench_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::csv_test {
 namespace {
 
 std::vector<std::vector<std::string>> rows_of(std::string_view text) {
@@ -43,4 +43,4 @@ TEST(Csv, WhatIsWrittenIsReadAgain) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::csv_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::dependencies_test {
 namespace {
 
 using Numbers = std::vector<std::uint32_t>;
@@ -29,4 +29,4 @@ TEST(Dependencies, AVeryLongChainIsNoTrouble) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::dependencies_test

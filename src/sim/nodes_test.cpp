@@ -11,7 +11,7 @@
 #include "sim/scenario_reader.h"
 #include "sim/timeline.h"
 
-namespace berth::sim {
+namespace berth::sim::nodes_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -346,4 +346,4 @@ TEST(Nodes, ATopologySaysWhereTheGpusOfANodeSit) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::nodes_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::report_test {
 namespace {
 
 TEST(Report, PercentilesAreNearestRank) {
@@ -64,4 +64,4 @@ TEST(Json, NumbersAreShortAndNeverInfinite) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::report_test

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "sim/scenario_reader.h"
 
-namespace berth::sim {
+namespace berth::sim::scenario_errors_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -355,4 +355,4 @@ TEST(ScenarioErrors, NoDamagedTextCrashesTheReader) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::scenario_errors_test

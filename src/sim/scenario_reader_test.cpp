@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::sim {
+namespace berth::sim::scenario_reader_test {
 namespace {
 
 Scenario read(const std::string& text) {
@@ -295,4 +295,4 @@ TEST(ScenarioReader, EveryExampleIsAGoodScenario) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::scenario_reader_test

@@ -7,7 +7,7 @@
 
 #include "sim/scenario_reader.h"
 
-namespace berth::sim {
+namespace berth::sim::scenario_settings_test {
 namespace {
 
 constexpr std::string_view kScenario = R"(
@@ -47,4 +47,4 @@ TEST(ScenarioSettings, ATableInsideABlockIsMade) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::scenario_settings_test

@@ -8,7 +8,7 @@
 #include "sim/scenario_reader.h"
 #include "sim/timeline.h"
 
-namespace berth::sim {
+namespace berth::sim::simulation_test {
 namespace {
 
 struct Outcome {
@@ -385,4 +385,4 @@ TEST(Simulation, EventsNameClassesOfWork) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::simulation_test

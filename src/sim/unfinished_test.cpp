@@ -10,7 +10,7 @@
 #include "sim/scenario_reader.h"
 #include "sim/simulation.h"
 
-namespace berth::sim {
+namespace berth::sim::unfinished_test {
 namespace {
 
 struct Left {
@@ -134,4 +134,4 @@ TEST(Unfinished, OfVeryManyAnEvenPartIsAsked) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::unfinished_test

@@ -7,7 +7,7 @@
 
 #include "sim/scenario_reader.h"
 
-namespace berth::sim {
+namespace berth::sim::workload_errors_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -172,4 +172,4 @@ TEST(WorkloadErrors, Csv) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::workload_errors_test

@@ -8,7 +8,7 @@
 
 #include "sim/scenario_reader.h"
 
-namespace berth::sim {
+namespace berth::sim::workload_test {
 namespace {
 
 constexpr std::string_view kCluster = R"(
@@ -213,4 +213,4 @@ TEST(Workload, AnotherBlockDoesNotChangeTheDrawsOfThisOne) {
 }
 
 }  // namespace
-}  // namespace berth::sim
+}  // namespace berth::sim::workload_test

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kWhole = ~0ull;
 // A server may remove old segments and snapshots while they are copied; then it is done anew.
-constexpr int kTries = 3;
+constexpr int kCopyTries = 3;
 
 Status require_empty(const fs::path& folder) {
   std::error_code error;
@@ -178,7 +178,7 @@ Result<BackupReport> backup(const fs::path& data, const fs::path& to) {
     Result<BackupReport> report = Copy(data, to).run();
     if (report) return report;
     remove_content(to);
-    if (tries == kTries) return because("back up", data, to, report.error());
+    if (tries == kCopyTries) return because("back up", data, to, report.error());
   }
 }
 

@@ -21,7 +21,7 @@
 #include "store/testing/journal_feed.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::backup_test {
 namespace {
 
 using testing::FedGroup;
@@ -222,4 +222,4 @@ TEST_F(DataFolder, ACutKeepsWhatIsWholeAndMovesTheRest) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::backup_test

@@ -15,7 +15,7 @@ struct Armed {
   CrashHook hook = nullptr;
 };
 
-std::mutex mutex;
+std::mutex armed_mutex;
 Armed armed;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::atomic<bool> crash_armed = false;
 void crash_point_reached(CrashPoint point) {
   CrashHook hook = nullptr;
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(armed_mutex);
     if (armed.hook == nullptr || armed.point != point) return;
     if (armed.left > 0) --armed.left;
     if (armed.left == 0) hook = armed.hook;
@@ -50,13 +50,13 @@ void die_at(CrashPoint) {
 }
 
 void arm_crash_point(CrashPoint point, std::uint64_t nth, CrashHook hook) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(armed_mutex);
   armed = {point, nth, hook};
   detail::crash_armed.store(true);
 }
 
 void disarm_crash_points() {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(armed_mutex);
   armed = {};
   detail::crash_armed.store(false);
 }

@@ -25,7 +25,7 @@ struct Counted {
   std::uint64_t syncs = 0;
 };
 
-std::mutex mutex;
+std::mutex plan_mutex;
 std::atomic<bool> any = false;
 Counted now;
 
@@ -89,7 +89,7 @@ bool parse_one(std::string_view item, Faults& faults) {
 }  // namespace
 
 void set_faults(const Faults& faults) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(plan_mutex);
   now = {faults};
   any.store(faults.write.nth != 0 || faults.sync.nth != 0 || faults.sync_delay_ms != 0);
 }
@@ -114,7 +114,7 @@ namespace detail {
 
 int next_write_fault() {
   if (!any.load(std::memory_order_relaxed)) return 0;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(plan_mutex);
   return error_of_call(now.faults.write, ++now.writes);
 }
 
@@ -123,7 +123,7 @@ int next_sync_fault() {
   std::uint32_t delay_ms = 0;
   int error = 0;
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(plan_mutex);
     delay_ms = now.faults.sync_delay_ms;
     error = error_of_call(now.faults.sync, ++now.syncs);
   }

@@ -12,7 +12,7 @@
 #include "store/folder_lock.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::file_test {
 namespace {
 
 using testing::TempFolder;
@@ -70,4 +70,4 @@ TEST(FolderLock, ASecondServerIsRefusedWithThePid) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::file_test

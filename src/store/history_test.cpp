@@ -20,7 +20,7 @@
 #include "store/testing/ended_tasks.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::history_test {
 namespace {
 
 using testing::ended_task;
@@ -433,4 +433,4 @@ TEST(HistoryJson, ReadsWhatItWritesAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::history_test

@@ -13,7 +13,7 @@
 #include "store/testing/journal_feed.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::journal_damage_test {
 namespace {
 
 using journal::testing::Random;
@@ -244,4 +244,4 @@ TEST(JournalDamage, HostileSegmentsNeverCrashTheScan) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::journal_damage_test

@@ -14,7 +14,7 @@
 #include "store/testing/journal_feed.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::journal_faults_test {
 namespace {
 
 using testing::JournalFeed;
@@ -198,4 +198,4 @@ TEST_F(JournalFaults, EveryCrashPointIsFoundByItsName) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::journal_faults_test

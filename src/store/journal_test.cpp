@@ -12,7 +12,7 @@
 #include "store/testing/journal_feed.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::journal_test {
 namespace {
 
 using testing::FedGroup;
@@ -251,4 +251,4 @@ TEST(Journal, ASnapshotAheadOfTheJournalIsAGap) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::journal_test

@@ -15,7 +15,7 @@
 #include "store/file.h"
 #include "store/testing/temp_folder.h"
 
-namespace berth::store {
+namespace berth::store::snapshots_test {
 namespace {
 
 using journal::testing::Random;
@@ -117,4 +117,4 @@ TEST(Snapshots, DyingBeforeTheNameLeavesTheOlderOne) {
 }
 
 }  // namespace
-}  // namespace berth::store
+}  // namespace berth::store::snapshots_test

@@ -15,7 +15,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::cluster_test {
 namespace {
 
 using support::ServerProcess;
@@ -277,4 +277,4 @@ TEST_F(LiveCluster, WrongNodesAreRefusedBeforeAnythingStarts) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::cluster_test

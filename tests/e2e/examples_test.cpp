@@ -10,7 +10,7 @@
 
 #include "tests/e2e/process.h"
 
-namespace berth {
+namespace berth::examples_test {
 namespace {
 
 // The JSON of one run.
@@ -186,4 +186,4 @@ TEST(VideoPipeline, FairStaysCloseToStickyOnABacklog) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::examples_test

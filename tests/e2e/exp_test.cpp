@@ -10,7 +10,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::exp_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST_F(PublicTraces, PackingOfOpenb) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::exp_test

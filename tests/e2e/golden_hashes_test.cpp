@@ -11,7 +11,7 @@
 
 #include "tests/e2e/process.h"
 
-namespace berth {
+namespace berth::golden_hashes_test {
 namespace {
 
 std::string hash_of(const std::string& example, const std::string& order) {
@@ -38,4 +38,4 @@ TEST(GoldenHashes, NoDecisionHasChanged) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::golden_hashes_test

@@ -9,7 +9,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::judged_test {
 namespace {
 
 bool in_ci() {
@@ -104,4 +104,4 @@ TEST_F(Completion, ZshOffersWhatFits) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::judged_test

@@ -5,7 +5,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::placed_test {
 namespace {
 
 using support::ServerProcess;
@@ -87,4 +87,4 @@ TEST_F(PlacedWork, ARestartForgetsNothingOfWhatATaskAsksFor) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::placed_test

@@ -8,7 +8,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::service_test {
 namespace {
 
 using support::ServerProcess;
@@ -161,4 +161,4 @@ TEST(Replay, ALongMixedJournalGivesTheSameHash) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::service_test

@@ -5,7 +5,7 @@
 
 #include "tests/e2e/process.h"
 
-namespace berth {
+namespace berth::sim_test {
 namespace {
 
 using e2e::berth;
@@ -94,4 +94,4 @@ TEST(Sim, ExitCodesTellWrongInputFromAFailedWrite) {
 }
 
 }  // namespace
-}  // namespace berth
+}  // namespace berth::sim_test

@@ -5,7 +5,7 @@
 #include "process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::tls_test {
 namespace {
 
 using api::testing::Authority;
@@ -51,4 +51,4 @@ TEST(Tls, TheShellShowsItsCertificate) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::tls_test

@@ -13,7 +13,7 @@
 #include "tests/e2e/process.h"
 #include "tests/support/server_process.h"
 
-namespace berth::e2e {
+namespace berth::e2e::work_class_test {
 namespace {
 
 using support::ServerProcess;
@@ -112,4 +112,4 @@ TEST_F(WorkClasses, AClassThatNoGpuKnowsIsSaidWithTheNearestName) {
 }
 
 }  // namespace
-}  // namespace berth::e2e
+}  // namespace berth::e2e::work_class_test

@@ -17,7 +17,7 @@
 #include "store/layout.h"
 #include "tests/support/server_process.h"
 
-namespace berth::faults {
+namespace berth::faults::damage_test {
 namespace {
 
 using service::testing::new_task;
@@ -151,4 +151,4 @@ TEST_F(Damage, AnotherBehaviourChangesNothingThatRuns) {
 }
 
 }  // namespace
-}  // namespace berth::faults
+}  // namespace berth::faults::damage_test

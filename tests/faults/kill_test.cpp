@@ -9,7 +9,7 @@
 #include "tests/faults/load.h"
 #include "tests/support/server_process.h"
 
-namespace berth::faults {
+namespace berth::faults::kill_test {
 namespace {
 
 using support::ServerProcess;
@@ -145,4 +145,4 @@ TEST_F(Kill, AServerThatAnswersTooEarlyIsNoticed) {
 }
 
 }  // namespace
-}  // namespace berth::faults
+}  // namespace berth::faults::kill_test

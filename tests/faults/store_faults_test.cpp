@@ -7,7 +7,7 @@
 #include "tests/faults/load.h"
 #include "tests/support/server_process.h"
 
-namespace berth::faults {
+namespace berth::faults::store_faults_test {
 namespace {
 
 using support::ServerProcess;
@@ -130,4 +130,4 @@ TEST_F(FullDisk, AServerThatIsStoppedEnds) {
 }
 
 }  // namespace
-}  // namespace berth::faults
+}  // namespace berth::faults::store_faults_test

@@ -11,7 +11,7 @@
 #include "tests/scenarios/options.h"
 #include "tests/scenarios/script.h"
 
-namespace berth::scenario {
+namespace berth::scenario::language_test {
 namespace {
 
 using testing::ElementsAre;
@@ -74,4 +74,4 @@ TEST(ScenarioLanguage, WhatNeverComesToRestIsAFault) {
 }
 
 }  // namespace
-}  // namespace berth::scenario
+}  // namespace berth::scenario::language_test

@@ -19,7 +19,7 @@
 #include "tests/scenarios/driver.h"
 #include "tests/scenarios/script.h"
 
-namespace berth::scenario {
+namespace berth::scenario::scenarios_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(Files, Scenario, testing::ValuesIn(scenario_files()),
                          });
 
 }  // namespace
-}  // namespace berth::scenario
+}  // namespace berth::scenario::scenarios_test

@@ -8,7 +8,7 @@
 
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::admission_test {
 namespace {
 
 constexpr std::int64_t kNano = 1'000'000'000;
@@ -328,4 +328,4 @@ TEST_F(Admission, RefusesWhatWouldStartLaterThanTolerated) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::admission_test

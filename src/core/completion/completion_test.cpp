@@ -6,7 +6,7 @@
 
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::completion_test {
 namespace {
 
 class Completion : public testing::Test {
@@ -204,4 +204,4 @@ TEST_F(Completion, ASignalReleasesWhatWaitsForItNowAndLater) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::completion_test

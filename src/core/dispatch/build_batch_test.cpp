@@ -7,7 +7,7 @@
 #include "core/dispatch/dispatch.h"
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::build_batch_test {
 namespace {
 
 // Two tenants, a GPU of 9'000 usable MiB, and a queue that is paused while tasks are put in.
@@ -212,4 +212,4 @@ TEST_F(BuildBatch, WhatWasLearnedIsForgottenWithTheClass) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::build_batch_test

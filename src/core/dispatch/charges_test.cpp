@@ -6,7 +6,7 @@
 #include "core/dispatch/dispatch.h"
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::charges_test {
 namespace {
 
 // A GPU of 9'000 usable MiB and two tenants, the second of weight 2.
@@ -154,4 +154,4 @@ TEST(Price, AmountsBeyondAllBoundsStayAtTheBound) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::charges_test

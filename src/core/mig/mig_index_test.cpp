@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core::mig {
+namespace berth::core::mig::mig_index_test {
 namespace {
 
 using Fleet = std::map<std::uint32_t, State>;
@@ -143,4 +143,4 @@ TEST(MigIndexDeathTest, GpusStandOnceWhereTheyAre) {
 }
 
 }  // namespace
-}  // namespace berth::core::mig
+}  // namespace berth::core::mig::mig_index_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core::mig {
+namespace berth::core::mig::placement_test {
 namespace {
 
 const std::vector<Geometry> kCut = {Geometry::a100_40, Geometry::a100_80, Geometry::h100_80,
@@ -128,4 +128,4 @@ TEST(MigPlacement, TakingAndGivingAtRandomStaysLegal) {
 }
 
 }  // namespace
-}  // namespace berth::core::mig
+}  // namespace berth::core::mig::placement_test

@@ -16,7 +16,7 @@
 
 #include "core/mig/placement.h"
 
-namespace berth::core::mig {
+namespace berth::core::mig::profiles_test {
 namespace {
 
 struct Printed {
@@ -239,4 +239,4 @@ TEST(MigProfiles, WholeGpusHaveNoStates) {
 }
 
 }  // namespace
-}  // namespace berth::core::mig
+}  // namespace berth::core::mig::profiles_test

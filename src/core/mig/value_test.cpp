@@ -10,7 +10,7 @@
 
 #include "core/mig/placement.h"
 
-namespace berth::core::mig {
+namespace berth::core::mig::value_test {
 namespace {
 
 std::vector<Demand> small_mix() {
@@ -146,4 +146,4 @@ TEST(MigValue, RandomBytesNeverBecomeAnotherTable) {
 }
 
 }  // namespace
-}  // namespace berth::core::mig
+}  // namespace berth::core::mig::value_test

@@ -10,7 +10,7 @@
 #include "core/model/specs.h"
 #include "core/model/task_states.h"
 
-namespace berth::core {
+namespace berth::core::model_test {
 namespace {
 
 TEST(TaskStates, TheGlossaryRepeatsTheTable) {
@@ -64,4 +64,4 @@ TEST(Reasons, HaveNamesOfTheirOwnAndASentence) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::model_test

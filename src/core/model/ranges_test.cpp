@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::ranges_test {
 namespace {
 
 TEST(Ranges, DefaultsHaveNoFlaw) {
@@ -64,4 +64,4 @@ TEST(Ranges, ProductsOfLimitsFit) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::ranges_test

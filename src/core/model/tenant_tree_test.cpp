@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::tenant_tree_test {
 namespace {
 
 constexpr TenantId kTop;
@@ -79,4 +79,4 @@ TEST(TenantLimit, IsExceededByMoreThanIt) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::tenant_tree_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::fragment_test {
 namespace {
 
 class Dice {
@@ -157,4 +157,4 @@ TEST(Scarcity, IsDemandOverGpusRelativeToTheWhole) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::fragment_test

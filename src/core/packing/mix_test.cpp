@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::mix_test {
 namespace {
 
 Shape shape_of(int gpus, int share, std::int64_t cpu, std::int64_t memory = 0) {
@@ -93,4 +93,4 @@ TEST(Mix, IsRestoredFromItsContent) {
 TEST(Mix, NothingArrivedNothingIsTypical) { EXPECT_TRUE(typical(Mix{}).empty()); }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::mix_test

@@ -8,7 +8,7 @@
 #include "core/packing/node_set.h"
 #include "core/packing/node_state.h"
 
-namespace berth::core {
+namespace berth::core::node_view_test {
 namespace {
 
 NodeView two_islands() {
@@ -131,4 +131,4 @@ TEST(NodeSet, FindsTheFirstThatHasEnough) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::node_view_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::pack_index_test {
 namespace {
 
 class Dice {
@@ -305,4 +305,4 @@ TEST(PackIndex, AScarceKindIsSparedForThoseWhoNeedIt) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::pack_index_test

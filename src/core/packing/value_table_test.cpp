@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::value_table_test {
 namespace {
 
 ValueTable sample() {
@@ -76,4 +76,4 @@ TEST(ValueTable, RatiosOfCpusToIdleGpus) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::value_table_test

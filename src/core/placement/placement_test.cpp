@@ -8,7 +8,7 @@
 
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::placement_test {
 namespace {
 
 using Gpus = std::vector<GpuId>;
@@ -163,4 +163,4 @@ TEST_F(PlacementTest, TheGpuToHoldIsTheOneThatIsFreeFirst) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::placement_test

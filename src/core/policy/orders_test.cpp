@@ -5,7 +5,7 @@
 
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::orders_test {
 namespace {
 
 constexpr OrderKey kLeader{2, 30, 40, 5};
@@ -177,4 +177,4 @@ TEST(CostAware, UsageIsForgottenAfterTheWindowBucketByBucket) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::orders_test

@@ -11,7 +11,7 @@
 #include "core/model/ranges.h"
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::victims_test {
 namespace {
 
 constexpr std::int64_t kAnyLowerTier = 1;  // the rank of tier 0 over its guarantee
@@ -119,4 +119,4 @@ TEST_F(LostWork, DecidesWhoGoesFirstWithinATier) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::victims_test

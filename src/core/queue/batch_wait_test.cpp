@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::batch_wait_test {
 namespace {
 
 WaitInputs on_one_gpu(Duration gap) {
@@ -43,4 +43,4 @@ TEST(ChooseWait, NeverExceedsTheLongestAllowed) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::batch_wait_test

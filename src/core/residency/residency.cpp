@@ -12,7 +12,7 @@ constexpr std::size_t kGpusTried = 8;
 constexpr std::size_t kCopiesLookedAt = 64;
 constexpr std::size_t kFailingTried = 64;  // candidates more, for those where loads pause
 
-struct Victims {
+struct IdleCopies {
   bool enough = false;
   std::vector<ModelId> models;
   Duration value{0};  // work predicted for them, at most their reload each
@@ -25,7 +25,7 @@ bool is_protected(const State& state, const Residence& residence, bool forced) {
 }
 
 // The cheapest set that makes room for `need` on this GPU, taken by value per byte.
-Victims choose_victims(const State& state, GpuId id, Mib need, ModelId keep, bool forced) {
+IdleCopies choose_victims(const State& state, GpuId id, Mib need, ModelId keep, bool forced) {
   const Gpu& gpu = state.gpu(id);
   struct Candidate {
     ModelId model;
@@ -45,7 +45,7 @@ Victims choose_victims(const State& state, GpuId id, Mib need, ModelId keep, boo
     const Wide right = static_cast<Wide>(b.value_ns) * std::max<std::int64_t>(1, a.weights);
     return left != right ? left < right : a.model < b.model;
   });
-  Victims victims;
+  IdleCopies victims;
   Mib free = free_vram(gpu);
   for (const Candidate& candidate : candidates) {
     if (free >= need) break;
@@ -67,7 +67,7 @@ struct Best {
   LoadPlan plan;
   Duration lost = Duration::forever();
 
-  void consider(GpuId gpu, bool loads, Victims victims) {
+  void consider(GpuId gpu, bool loads, IdleCopies victims) {
     if (!victims.enough || victims.value >= lost) return;
     lost = victims.value;
     plan = {gpu, std::move(victims.models), loads, {}};
@@ -196,7 +196,7 @@ LoadPlan plan_load_on(const State& state, QueueId id, GpuId gpu) {
   if (pause != nullptr && pause->until > state.now) return {};
   const Mib need =
       loads ? weights_and_task(state, queue) : Mib{state.tasks.row(queue.leader_slot).vram};
-  Victims victims = choose_victims(state, gpu, need, model, true);
+  IdleCopies victims = choose_victims(state, gpu, need, model, true);
   const bool changes_nothing = !loads && victims.models.empty();
   if (!victims.enough || changes_nothing) return {};
   return {gpu, std::move(victims.models), loads, {}};
@@ -223,7 +223,7 @@ RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
   const std::int64_t wanted = next_batch_size(state, id);
   const std::int64_t free = free_vram(state.gpu(gpu)).value;
   if (wanted * head.vram <= free) return {};
-  const Victims victims =
+  const IdleCopies victims =
       choose_victims(state, gpu, Mib{wanted * head.vram}, queue.spec.model, false);
   if (victims.models.empty()) return {};
   std::int64_t freed = free;

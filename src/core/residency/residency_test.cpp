@@ -7,7 +7,7 @@
 
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::residency_test {
 namespace {
 
 // Each model has a queue of the same number. Usable VRAM is nine tenths.
@@ -197,4 +197,4 @@ TEST_F(Residency, AFailedLoadIsTriedAgainASecondLater) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::residency_test

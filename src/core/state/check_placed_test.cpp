@@ -5,7 +5,7 @@
 #include "core/state/state.h"
 #include "core/testing/core_world.h"
 
-namespace berth::core {
+namespace berth::core::check_placed_test {
 namespace {
 
 // Two nodes of four GPUs with CPUs, and a GPU in MIG mode. A gang of six runs, one of four waits
@@ -166,5 +166,7 @@ TEST_F(CheckPlaced, AJustBlockedShapeThatFits) {
   EXPECT_TRUE(is_told);
 }
 
+#undef MUTATION
+
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::check_placed_test

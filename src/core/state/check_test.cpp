@@ -8,7 +8,7 @@
 #include "core/engine.h"
 #include "core/state/state.h"
 
-namespace berth::core {
+namespace berth::core::check_test {
 namespace {
 
 TaskSpec task_of(std::uint32_t tenant, std::uint32_t queue, std::int64_t vram = 1000) {
@@ -360,5 +360,7 @@ MUTATION(RipeButDependent, {
   }
 })
 
+#undef MUTATION
+
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::check_test

@@ -7,7 +7,7 @@
 #include "core/state/fit_index.h"
 #include "core/state/need_index.h"
 
-namespace berth::core {
+namespace berth::core::indexes_test {
 namespace {
 
 class Dice {
@@ -140,4 +140,4 @@ TEST(FitIndex, NamesCandidatesBusyOnesFirst) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::indexes_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::learned_test {
 namespace {
 
 TEST(BatchTimeSketch, RecoversALine) {
@@ -64,4 +64,4 @@ TEST(MeanSketch, StartsAtThePriorAndMoves) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::learned_test

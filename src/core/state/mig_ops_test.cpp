@@ -10,7 +10,7 @@
 #include "core/mig/profiles.h"
 #include "core/state/state.h"
 
-namespace berth::core {
+namespace berth::core::mig_ops_test {
 namespace {
 
 using mig::Geometry;
@@ -176,4 +176,4 @@ MIG_MUTATION(Leased, s.gpus[0].leased += Mib{1})
 MIG_MUTATION(Usable, s.usable.insert(usable_key(s, GpuId{0})))
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::mig_ops_test

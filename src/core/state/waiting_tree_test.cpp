@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::waiting_tree_test {
 namespace {
 
 struct Member {
@@ -81,4 +81,4 @@ TEST(WaitingTree, FindsWhatAListFinds) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::waiting_tree_test

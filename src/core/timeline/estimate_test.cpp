@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::estimate_test {
 namespace {
 
 Time at(std::int64_t s) { return Time{} + seconds(s); }
@@ -97,4 +97,4 @@ TEST(Estimate, TheSpreadIsWhatStretchedPlansSay) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::estimate_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::plan_test {
 namespace {
 
 constexpr std::int64_t kPlenty = 1'000'000;
@@ -347,4 +347,4 @@ TEST_P(Promises, DroppingRestores) {
 INSTANTIATE_TEST_SUITE_P(Plan, Promises, testing::Range<std::uint64_t>(0, 40));
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::plan_test

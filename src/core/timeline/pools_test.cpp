@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::pools_test {
 namespace {
 
 Time at(std::int64_t s) { return Time{} + seconds(s); }
@@ -173,4 +173,4 @@ TEST_P(Forests, AgreeWithCountingAnew) {
 INSTANTIATE_TEST_SUITE_P(Pools, Forests, testing::Range(0, 30));
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::pools_test

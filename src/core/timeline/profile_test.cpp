@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::profile_test {
 namespace {
 
 constexpr std::int64_t kPlenty = 1'000'000;
@@ -270,4 +270,4 @@ TEST(Profile, UndoRestores) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::profile_test

@@ -8,7 +8,7 @@
 #include "core/topology/test_gangs.h"
 #include "core/topology/what_if.h"
 
-namespace berth::core {
+namespace berth::core::gang_large_test {
 namespace {
 
 // Larger clusters than the oracle can try: several halvings, several racks.
@@ -248,4 +248,4 @@ TEST(LargeGangs, NestedPlansAreTakenBackExactly) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::gang_large_test

@@ -10,7 +10,7 @@
 #include "core/topology/gang_search.h"
 #include "core/topology/test_gangs.h"
 
-namespace berth::core {
+namespace berth::core::gang_property_test {
 namespace {
 
 TestTree random_tree(Dice& dice) {
@@ -298,4 +298,4 @@ TEST(GangProperty, ABudgetNeverChangesAnAnswer) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::gang_property_test

@@ -11,7 +11,6 @@ namespace {
 std::uint64_t key_of(std::uint32_t free, std::uint32_t domain) {
   return static_cast<std::uint64_t>(free) << 32 | domain;
 }
-std::uint32_t domain_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
 
 void append_from(const OrderedSet& order, std::uint32_t free_min,
                  std::vector<std::uint64_t>& keys) {

@@ -11,6 +11,9 @@
 
 namespace berth::core {
 
+// The domain in a key of an order by free GPUs.
+inline std::uint32_t domain_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
+
 // The gang in numbers.
 struct GangNumbers {
   std::uint32_t gpus = 1;

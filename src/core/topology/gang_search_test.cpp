@@ -5,7 +5,7 @@
 
 #include "core/topology/test_trees.h"
 
-namespace berth::core {
+namespace berth::core::gang_search_test {
 namespace {
 
 Gang found(const GangAnswer& answer) {
@@ -441,4 +441,4 @@ TEST(GangSearch, AClusterWithoutGpusHasNone) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::gang_search_test

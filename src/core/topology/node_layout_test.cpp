@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace berth::core {
+namespace berth::core::node_layout_test {
 namespace {
 
 constexpr std::uint16_t kNone = kUnknownPart;
@@ -159,4 +159,4 @@ TEST(NodeLayout, SixteenCrossedGpusStillStayInTheirIslands) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::node_layout_test

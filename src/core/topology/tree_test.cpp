@@ -7,7 +7,7 @@
 
 #include "core/topology/test_trees.h"
 
-namespace berth::core {
+namespace berth::core::tree_test {
 namespace {
 
 std::vector<std::string> sentences(const HardwareTree& tree) {
@@ -137,4 +137,4 @@ TEST(Tree, AllFlawsAtOnce) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::tree_test

@@ -6,7 +6,7 @@
 #include "core/topology/ranks.h"
 #include "core/topology/test_trees.h"
 
-namespace berth::core {
+namespace berth::core::what_if_test {
 namespace {
 
 TestTree three_nodes() {
@@ -82,4 +82,4 @@ TEST(Ranks, EachKnowsItsPlaceOnItsHostAndInItsGroup) {
 }
 
 }  // namespace
-}  // namespace berth::core
+}  // namespace berth::core::what_if_test

@@ -1,5 +1,5 @@
-// The wall clock in milliseconds, for what people read and what a server compares roughly. Durations
-// are measured by the loop's own clock.
+// The wall clock in milliseconds, for what people read and what a server compares roughly.
+// Durations are measured by the loop's own clock.
 #pragma once
 
 #include <cstdint>

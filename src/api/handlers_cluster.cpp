@@ -26,7 +26,6 @@ std::vector<std::string> names_in(const Entries& entries) {
   return names;
 }
 
-
 void fill_batch(v1::RunningBatch& batch, LeaseId id, const service::LeaseLine& lease,
                 const std::string& tenant, const Board& board) {
   batch.set_lease(id.value);

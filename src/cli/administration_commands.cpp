@@ -157,7 +157,7 @@ constexpr Command command(std::string_view name, std::string_view summary, std::
           .examples = examples};
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kAdministrationCommands = {
     command("pause", "keep a queue's or a tenant's tasks from starting",
             "--queue QUEUE [--drain] [OPTIONS]\n--tenant TENANT [OPTIONS]", run_pause, kPauseFlags,
             {}, kPauseExamples),
@@ -176,6 +176,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> administration_commands() { return kCommands; }
+std::span<const Command> administration_commands() { return kAdministrationCommands; }
 
 }  // namespace berth::cli

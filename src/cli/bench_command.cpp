@@ -28,7 +28,7 @@ constexpr std::array kFlags = {
     Flag{"--json", "", "print the result as JSON"},
 };
 
-constexpr std::array<std::string_view, 1> kExamples = {
+constexpr std::array<std::string_view, 1> kBenchExamples = {
     "berth bench core --pending 100000 --gpus 1000 --no-growth"};
 
 constexpr std::array kClusterFlags = {
@@ -136,7 +136,7 @@ int run_core(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kBenchCommands = {
     Command{.name = "bench core",
             .group = Group::local,
             .summary = "measure the engine as shipped, under full load",
@@ -148,7 +148,7 @@ constexpr std::array kCommands = {
                 "tasks are cancelled, fail and are retried, or expire, and models are loaded and\n"
                 "evicted. Events per second are per second of this thread's CPU, with what the\n"
                 "loop itself costs. The default needs 200 MB and about half a minute.",
-            .examples = kExamples},
+            .examples = kBenchExamples},
     Command{
         .name = "bench cluster",
         .group = Group::local,
@@ -166,6 +166,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> bench_commands() { return kCommands; }
+std::span<const Command> bench_commands() { return kBenchCommands; }
 
 }  // namespace berth::cli

@@ -201,7 +201,7 @@ int run_resolve(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kChangeCommands = {
     Command{.name = "cancel",
             .group = Group::work,
             .summary = "end tasks by request, one or all that match",
@@ -245,6 +245,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> change_commands() { return kCommands; }
+std::span<const Command> change_commands() { return kChangeCommands; }
 
 }  // namespace berth::cli

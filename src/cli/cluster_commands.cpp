@@ -11,10 +11,10 @@
 namespace berth::cli {
 namespace {
 
-constexpr std::array kQueue = {Positional{"QUEUE", "only this one", false}};
-constexpr std::array kGpu = {Positional{"GPU", "only this one", false}};
+constexpr std::array kQueueArgument = {Positional{"QUEUE", "only this one", false}};
+constexpr std::array kGpuArgument = {Positional{"GPU", "only this one", false}};
 constexpr std::array kModel = {Positional{"MODEL", "only this one", false}};
-constexpr std::array kTenant = {Positional{"TENANT", "only this one", false}};
+constexpr std::array kTenantArgument = {Positional{"TENANT", "only this one", false}};
 constexpr std::array kUsageFlags = {
     Flag{"--tenant", "TENANT", "only this one"},
     Flag{"--days", "N", "so many days back (default 7)"},
@@ -146,15 +146,15 @@ constexpr Command listing_command(std::string_view name, std::string_view summar
           .examples = examples};
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kClusterCommands = {
     listing_command("queues", "show the queues: what is ready, waits and runs", "[QUEUE] [OPTIONS]",
-                    run_queues, kQueue, kQueuesExamples),
+                    run_queues, kQueueArgument, kQueuesExamples),
     listing_command("gpus", "show the GPUs: VRAM, utilisation, temperature, what runs",
-                    "[GPU] [OPTIONS]", run_gpus, kGpu, kGpusExamples),
+                    "[GPU] [OPTIONS]", run_gpus, kGpuArgument, kGpusExamples),
     listing_command("models", "show the models: size, where they are, how often loaded",
                     "[MODEL] [OPTIONS]", run_models, kModel, kModelsExamples),
     listing_command("tenants", "show the tenants: their work and their GPU time",
-                    "[TENANT] [OPTIONS]", run_tenants, kTenant, kTenantsExamples),
+                    "[TENANT] [OPTIONS]", run_tenants, kTenantArgument, kTenantsExamples),
     Command{.name = "usage",
             .group = Group::cluster,
             .summary = "show who used how much, day by day",
@@ -169,6 +169,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> cluster_commands() { return kCommands; }
+std::span<const Command> cluster_commands() { return kClusterCommands; }
 
 }  // namespace berth::cli

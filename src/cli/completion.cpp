@@ -33,7 +33,7 @@ std::vector<Command> shown(std::span<const Command> commands) {
   return result;
 }
 
-std::vector<std::string> first_words(std::span<const Command> commands) {
+std::vector<std::string> completed_words(std::span<const Command> commands) {
   std::vector<std::string> words;
   for (const Command& command : commands) {
     const std::string word(command.name.substr(0, command.name.find(' ')));
@@ -115,7 +115,7 @@ std::string shared_families(std::span<const Command> commands) {
 
 std::string shared_body(std::span<const Command> commands) {
   return "  if [ \"$index\" -eq 1 ]; then _berth_words " +
-         in_quotes(spaced(first_words(commands))) +
+         in_quotes(spaced(completed_words(commands))) +
          "; return; fi\n  command=$first\n  case \"$first\" in\n" + shared_families(commands) +
          "  esac\n  case \"$command\" in\n" + shared_cases(commands) + "  esac\n";
 }
@@ -207,7 +207,7 @@ std::string fish_script(std::span<const Command> commands) {
       "end\n"
       "complete -c berth -f\n";
   const auto grouped = families(known);
-  for (const std::string& word : first_words(known)) {
+  for (const std::string& word : completed_words(known)) {
     const auto found = std::ranges::find(known, word, &Command::name);
     text += "complete -c berth -n __fish_use_subcommand -a " + word;
     if (found != known.end()) text += " -d " + in_quotes(found->summary);

@@ -13,7 +13,7 @@ namespace berth::cli {
 namespace {
 
 constexpr std::array kShell = {Positional{"bash|zsh|fish", "the shell"}};
-constexpr std::array<std::string_view, 3> kExamples = {
+constexpr std::array<std::string_view, 3> kCompletionExamples = {
     "source <(berth completion bash)",
     "berth completion zsh > ~/.zfunc/_berth",
     "berth completion fish > ~/.config/fish/completions/berth.fish",
@@ -110,7 +110,7 @@ int run_complete(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kCompletionCommands = {
     Command{.name = "completion",
             .group = Group::local,
             .summary = "print the completion script for a shell",
@@ -119,7 +119,7 @@ constexpr std::array kCommands = {
             .positional = kShell,
             .description = "Names of queues, tenants, tasks, GPUs, kinds of GPU and models are "
                            "asked of the server.",
-            .examples = kExamples},
+            .examples = kCompletionExamples},
     Command{.name = "__complete",
             .group = Group::hidden,
             .summary = "print names for the completion of a shell",
@@ -130,6 +130,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> completion_commands() { return kCommands; }
+std::span<const Command> completion_commands() { return kCompletionCommands; }
 
 }  // namespace berth::cli

@@ -255,7 +255,7 @@ int run_lublin_command(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kExpCommands = {
     Command{.name = "exp openb",
             .group = Group::local,
             .summary = "packing on the openb trace, beside published schedulers",
@@ -279,6 +279,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> exp_commands() { return kCommands; }
+std::span<const Command> exp_commands() { return kExpCommands; }
 
 }  // namespace berth::cli

@@ -11,7 +11,7 @@ namespace berth::cli {
 namespace {
 
 constexpr std::array kFolder = {Positional{"DIR", "where to write them; made if it is not there"}};
-constexpr std::array<std::string_view, 2> kExamples = {
+constexpr std::array<std::string_view, 2> kManualExamples = {
     "berth man ~/.local/share/man/man1",
     "man berth-submit",
 };
@@ -51,14 +51,14 @@ int run_reference(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kManualCommands = {
     Command{.name = "man",
             .group = Group::local,
             .summary = "write the man pages of all commands",
             .usage = "DIR",
             .run = run_man,
             .positional = kFolder,
-            .examples = kExamples},
+            .examples = kManualExamples},
     Command{.name = "__reference",
             .group = Group::hidden,
             .summary = "print the commands as the guide shows them",
@@ -68,6 +68,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> manual_commands() { return kCommands; }
+std::span<const Command> manual_commands() { return kManualCommands; }
 
 }  // namespace berth::cli

@@ -170,7 +170,7 @@ constexpr Command command(std::string_view name, std::string_view summary, int (
           .examples = examples};
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kPutCommands = {
     command("put tenant", "make a tenant, or change its limits", run_put_tenant, kTenantFlags,
             kTenantExamples),
     command("put queue", "make a queue, or change how it batches", run_put_queue, kQueueFlags,
@@ -181,6 +181,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> put_commands() { return kCommands; }
+std::span<const Command> put_commands() { return kPutCommands; }
 
 }  // namespace berth::cli

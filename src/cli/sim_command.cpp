@@ -292,7 +292,7 @@ int run_sim(const Call& call) {
   return run_distribution(*request, console);
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kSimCommands = {
     Command{.name = "sim",
             .group = Group::local,
             .summary = "run a scenario in virtual time and report how it went",
@@ -318,6 +318,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> sim_commands() { return kCommands; }
+std::span<const Command> sim_commands() { return kSimCommands; }
 
 }  // namespace berth::cli

@@ -30,7 +30,8 @@ constexpr std::array kLogsFlags = {
     Flag{"--stdout", "", "only what it wrote to stdout"},
     Flag{"--tenant", "TENANT", "whose task it is (default: the token's)"},
 };
-constexpr std::array kId = {Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
+constexpr std::array kStreamedId = {
+    Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
 constexpr std::array<std::string_view, 3> kEventsExamples = {
     "berth events --follow --group night",
     "berth events --task train-1",
@@ -144,7 +145,7 @@ int run_logs(const Call& call) {
   return session->fail("read the output of task " + name.id, *failure);
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kStreamCommands = {
     Command{.name = "events",
             .group = Group::work,
             .summary = "show what happened to tasks, and what happens",
@@ -161,13 +162,13 @@ constexpr std::array kCommands = {
             .run = run_logs,
             .reach = Reach::server,
             .flags = kLogsFlags,
-            .positional = kId,
+            .positional = kStreamedId,
             .description = "The task's stdout goes to stdout, its stderr to stderr, byte for byte.",
             .examples = kLogsExamples},
 };
 
 }  // namespace
 
-std::span<const Command> stream_commands() { return kCommands; }
+std::span<const Command> stream_commands() { return kStreamCommands; }
 
 }  // namespace berth::cli

@@ -64,7 +64,7 @@ constexpr std::array kFlags = {
 constexpr std::array kCommandWords = {
     Positional{"COMMAND", "the program and its arguments, behind --; no shell", false, true}};
 
-constexpr std::array<std::string_view, 7> kExamples = {
+constexpr std::array<std::string_view, 7> kSubmitExamples = {
     "berth submit --queue llm --vram 8GB --wait -- echo hi",
     "berth submit --queue llm --vram 20GB --gpus 2 --follow -- python3 train.py --lr 0.1",
     "berth submit --queue train --gpus 16 --groups 2 --within island --required -- ./pretrain",
@@ -237,7 +237,7 @@ int run_submit(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kSubmitCommands = {
     Command{.name = "submit",
             .group = Group::work,
             .summary = "submit a task: a command, or a payload for the queue's executor",
@@ -251,11 +251,11 @@ constexpr std::array kCommands = {
                 "Prints the task's id. With --wait or --follow prints the task's output instead;\n"
                 "Ctrl-C then detaches, the task goes on. With these two, --timeout says how long\n"
                 "to wait for the end.",
-            .examples = kExamples},
+            .examples = kSubmitExamples},
 };
 
 }  // namespace
 
-std::span<const Command> submit_commands() { return kCommands; }
+std::span<const Command> submit_commands() { return kSubmitCommands; }
 
 }  // namespace berth::cli

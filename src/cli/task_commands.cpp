@@ -204,7 +204,7 @@ int run_explain(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kTaskCommands = {
     Command{.name = "tasks",
             .group = Group::work,
             .summary = "list tasks, with the reason of all that do not run",
@@ -236,6 +236,6 @@ constexpr std::array kCommands = {
 
 }  // namespace
 
-std::span<const Command> task_commands() { return kCommands; }
+std::span<const Command> task_commands() { return kTaskCommands; }
 
 }  // namespace berth::cli

@@ -99,7 +99,8 @@ std::string time_text(std::int64_t ms) {
 
 std::string instant_text(std::int64_t unix_ms) {
   using namespace std::chrono;
-  const sys_seconds at = floor<seconds>(sys_time<milliseconds>(milliseconds(unix_ms)));
+  const sys_seconds at = floor<std::chrono::seconds>(
+      sys_time<std::chrono::milliseconds>(std::chrono::milliseconds(unix_ms)));
   const sys_days day = floor<days>(at);
   const year_month_day date(day);
   const hh_mm_ss time(at - day);
@@ -143,8 +144,9 @@ std::optional<std::int64_t> parse_instant(std::string_view text) {
   const year_month_day date(year(*year_number), month(static_cast<unsigned>(*month_number)),
                             day(static_cast<unsigned>(*day_number)));
   if (!east || !date.ok() || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
-  const auto at = sys_days(date) + hours(*hour) + minutes(*minute - *east) + seconds(*second);
-  return duration_cast<milliseconds>(at.time_since_epoch()).count() + *fraction;
+  const auto at = sys_days(date) + hours(*hour) + std::chrono::minutes(*minute - *east) +
+                  std::chrono::seconds(*second);
+  return duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count() + *fraction;
 }
 
 std::string shell_word(std::string_view text) {

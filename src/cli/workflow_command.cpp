@@ -23,7 +23,7 @@ constexpr std::array kFlags = {
     Flag{"--request-id", "UUID", "makes a repeated submit safe (default: made here)"},
 };
 constexpr std::array kFile = {Positional{"FILE", "the tasks: TOML, or JSON if it ends in .json"}};
-constexpr std::array<std::string_view, 3> kExamples = {
+constexpr std::array<std::string_view, 3> kWorkflowExamples = {
     "berth workflow examples/workflows/train.toml --wait",
     "berth workflow train.toml --prefix monday-",
     "berth workflow train.toml --dry-run",
@@ -118,7 +118,7 @@ int run_workflow(const Call& call) {
   return kOk;
 }
 
-constexpr std::array kCommands = {
+constexpr std::array kWorkflowCommands = {
     Command{.name = "workflow",
             .group = Group::work,
             .summary = "submit the tasks of a file that wait for one another, all or none",
@@ -132,11 +132,11 @@ constexpr std::array kCommands = {
                 "id, queue, vram, command, depends_on, …; [defaults] holds what they share. The\n"
                 "guide (workflows.md) lists all keys. Prints the ids in the order of the file;\n"
                 "with --wait how each task ended. Ctrl-C then detaches, the tasks go on.",
-            .examples = kExamples},
+            .examples = kWorkflowExamples},
 };
 
 }  // namespace
 
-std::span<const Command> workflow_commands() { return kCommands; }
+std::span<const Command> workflow_commands() { return kWorkflowCommands; }
 
 }  // namespace berth::cli

@@ -76,7 +76,7 @@ int run(const cli::Call& call) {
   return cli::kOk;
 }
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kBenchServiceCommands[] = {
     {"bench service",
      cli::Group::local,
      "measure the whole service through its API",
@@ -93,6 +93,6 @@ constexpr cli::Command kCommands[] = {
 
 }  // namespace
 
-std::span<const cli::Command> service_bench_commands() { return kCommands; }
+std::span<const cli::Command> service_bench_commands() { return kBenchServiceCommands; }
 
 }  // namespace berth::main

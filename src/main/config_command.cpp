@@ -85,7 +85,7 @@ constexpr std::string_view kShowExamples[] = {
     "berth config show --running --origin",
 };
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kConfigCommands[] = {
     {"config check", cli::Group::local, "check a configuration and show every error",
      "[FILE] [OPTIONS]", check, cli::Reach::local, kCheckFlags, kFile},
     {"config show", cli::Group::local,
@@ -98,6 +98,6 @@ constexpr cli::Command kCommands[] = {
 
 }  // namespace
 
-std::span<const cli::Command> config_commands() { return kCommands; }
+std::span<const cli::Command> config_commands() { return kConfigCommands; }
 
 }  // namespace berth::main

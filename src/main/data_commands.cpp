@@ -148,7 +148,7 @@ int restore(const cli::Call& call) {
   return cli::kOk;
 }
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kDataCommands[] = {
     {"sql", cli::Group::local, "ask the history, read only", "QUERY [OPTIONS]", sql,
      cli::Reach::local, kSqlFlags, kQuery,
      "Views: tasks, attempts, events, usage. See docs/guide/history.md.", kSqlExamples},
@@ -162,6 +162,6 @@ constexpr cli::Command kCommands[] = {
 
 }  // namespace
 
-std::span<const cli::Command> data_commands() { return kCommands; }
+std::span<const cli::Command> data_commands() { return kDataCommands; }
 
 }  // namespace berth::main

@@ -19,7 +19,7 @@
 namespace berth::main {
 namespace {
 
-constexpr cli::Flag kFlags[] = {kConfigFlag, kDataFlag, kSetFlag};
+constexpr cli::Flag kDoctorFlags[] = {kConfigFlag, kDataFlag, kSetFlag};
 
 struct Finding {
   bool good = true;
@@ -97,13 +97,13 @@ int doctor(const cli::Call& call) {
   return good ? cli::kOk : cli::kFailed;
 }
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kDoctorCommands[] = {
     {"doctor", cli::Group::local, "look at what a server needs on this machine", "[OPTIONS]",
-     doctor, cli::Reach::local, kFlags},
+     doctor, cli::Reach::local, kDoctorFlags},
 };
 
 }  // namespace
 
-std::span<const cli::Command> doctor_commands() { return kCommands; }
+std::span<const cli::Command> doctor_commands() { return kDoctorCommands; }
 
 }  // namespace berth::main

@@ -88,7 +88,7 @@ int serve(const cli::Call& call) {
 
 int launcher(const cli::Call& /*call*/) { return agent::run_launcher(); }
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kServeCommands[] = {
     {"serve",
      cli::Group::local,
      "run the server",
@@ -107,6 +107,6 @@ constexpr cli::Command kCommands[] = {
 
 }  // namespace
 
-std::span<const cli::Command> serve_commands() { return kCommands; }
+std::span<const cli::Command> serve_commands() { return kServeCommands; }
 
 }  // namespace berth::main

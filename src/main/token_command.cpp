@@ -14,7 +14,7 @@
 namespace berth::main {
 namespace {
 
-constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kNsOfSecond = 1'000'000'000;
 
 constexpr cli::Flag kCreateFlags[] = {
     kDataFlag,
@@ -22,7 +22,7 @@ constexpr cli::Flag kCreateFlags[] = {
     {"--tenant", "NAME", "whose token it is; needed unless the role is admin or agent"},
     {"--role", "tenant|admin|agent", "what it may (default tenant)"},
     {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
-constexpr cli::Flag kFolderFlags[] = {kDataFlag, kConfigFlag};
+constexpr cli::Flag kTokenFlags[] = {kDataFlag, kConfigFlag};
 constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}};
 
 std::optional<std::filesystem::path> tokens_file(const cli::Call& call) {
@@ -60,7 +60,7 @@ int create(const cli::Call& call) {
   if (tenant.empty() && *role == api::Role::tenant) {
     return cli::bad_usage(call, "a tenant's token needs --tenant NAME");
   }
-  const std::int64_t now = wall_unix_ns() / kNsPerSecond;
+  const std::int64_t now = wall_unix_ns() / kNsOfSecond;
   std::int64_t expires = 0;
   if (const auto text = call.args.value("--expires")) {
     const auto ms = cli::read_duration_ms(*text);
@@ -97,23 +97,23 @@ int revoke(const cli::Call& call) {
   const auto path = tokens_file(call);
   if (!path) return cli::kBadInput;
   const auto done =
-      api::revoke_token(*path, call.args.positional().front(), wall_unix_ns() / kNsPerSecond);
+      api::revoke_token(*path, call.args.positional().front(), wall_unix_ns() / kNsOfSecond);
   if (!done) return cli::complain(call.console, done.error().message, cli::kNotFound);
   call.console.err << "token " << done->id << " is revoked\n";
   return cli::kOk;
 }
 
-constexpr cli::Command kCommands[] = {
+constexpr cli::Command kTokenCommands[] = {
     {"token create", cli::Group::local, "make a token and print its secret once", "[OPTIONS]",
      create, cli::Reach::local, kCreateFlags},
     {"token list", cli::Group::local, "list tokens, without their secrets", "[OPTIONS]", list,
-     cli::Reach::local, kFolderFlags},
+     cli::Reach::local, kTokenFlags},
     {"token revoke", cli::Group::local, "make a token useless at once", "ID [OPTIONS]", revoke,
-     cli::Reach::local, kFolderFlags, kTokenId},
+     cli::Reach::local, kTokenFlags, kTokenId},
 };
 
 }  // namespace
 
-std::span<const cli::Command> token_commands() { return kCommands; }
+std::span<const cli::Command> token_commands() { return kTokenCommands; }
 
 }  // namespace berth::main

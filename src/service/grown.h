@@ -1,5 +1,5 @@
-// A list by dense numbers that grows when a number comes that it does not have yet. Knows nothing of
-// what it holds.
+// A list by dense numbers that grows when a number comes that it does not have yet. Knows nothing
+// of what it holds.
 #pragma once
 
 #include <cstddef>

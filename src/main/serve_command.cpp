@@ -7,8 +7,8 @@
 #include "main/commands.h"
 #include "main/config_sources.h"
 #include "main/log.h"
+#include "main/planted_faults.h"
 #include "main/server.h"
-#include "store/faults.h"
 
 namespace berth::main {
 namespace {
@@ -26,18 +26,9 @@ constexpr std::string_view kServeExamples[] = {
     "berth serve --set policy.order=fifo --set queues.llm.max_batch_size=16",
 };
 
-// BERTH_FAULT lets the store fail or the process die at a named point, for the fault tests.
 // BERTH_TIME_SCALE shortens simulated work.
-Result<ServerTrials> trials_from(const cli::Console& console) {
+ServerTrials trials_from(const cli::Console& console) {
   ServerTrials trials;
-  std::string fault = console.environment("BERTH_FAULT");
-  if (fault == "answer_before_sync" || fault.starts_with("answer_before_sync,")) {
-    trials.answer_before_sync = true;
-    fault.erase(0, std::string_view("answer_before_sync,").size());
-  }
-  if (!fault.empty()) {
-    if (Status armed = store::arm_faults(fault); !armed) return armed.error();
-  }
   if (const std::string scale = console.environment("BERTH_TIME_SCALE"); !scale.empty()) {
     trials.time_scale = std::strtod(scale.c_str(), nullptr);
   }
@@ -57,9 +48,13 @@ int serve(const cli::Call& call) {
   const config::ConfigSources sources = config_sources(call);
   std::optional<config::LoadedConfig> config = load_for(call, sources);
   if (!config) return cli::kBadInput;
-  const Result<ServerTrials> trials = trials_from(call.console);
-  if (!trials) return cli::complain(call.console, trials.error().message, cli::kBadInput);
+  ServerTrials trials = trials_from(call.console);
   set_up_log(config->config.server.log_level, config->config.server.log_format);
+  if (const std::string fault = call.console.environment("BERTH_FAULT"); !fault.empty()) {
+    const Result<std::string> planted = plant_faults(fault, trials);
+    if (!planted) return cli::complain(call.console, planted.error().message, cli::kBadInput);
+    log_warning(*planted);
+  }
 
   // Every thread inherits the mask, so the signals wait for sigwait below.
   sigset_t signals;
@@ -69,7 +64,7 @@ int serve(const cli::Call& call) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
-  Result<std::unique_ptr<Server>> server = Server::start(std::move(*config), sources, *trials);
+  Result<std::unique_ptr<Server>> server = Server::start(std::move(*config), sources, trials);
   if (!server) return cli::complain(call.console, server.error().message);
   call.console.out << (*server)->greeting() << std::flush;
 

@@ -25,9 +25,7 @@ const std::vector<std::string> kNoLimits = {
 
 class Kill : public ::testing::Test {
  protected:
-  ServerProcess::Options options(std::map<std::string, std::string> environment = {}) const {
-    return {folder_.path() / "data", kNoLimits, std::move(environment)};
-  }
+  ServerProcess::Options options() const { return {folder_.path() / "data", kNoLimits, {}}; }
   std::filesystem::path effects() const { return folder_.path() / "effects"; }
 
   // What the tasks did, against what was acknowledged.
@@ -99,7 +97,7 @@ TEST_P(CrashPoints, LoseNothingAndStartNothingTwice) {
   int hits = 0;
   for (int round = 0; round < rounds; ++round) {
     const std::string fault = "crash=" + point + "@" + std::to_string(1 + random() % 20);
-    hits += die_at(options({{"BERTH_FAULT", fault}}), "p" + std::to_string(round), effects(),
+    hits += die_at(ServerProcess::faulty(options(), fault), "p" + std::to_string(round), effects(),
                    acknowledged)
                 ? 1
                 : 0;
@@ -134,7 +132,8 @@ TEST_F(Kill, AServerThatAnswersTooEarlyIsNoticed) {
   for (int round = 0; round < 20; ++round) {
     const std::string fault =
         "answer_before_sync,crash=store.before_append@" + std::to_string(5 + random() % 40);
-    die_at(options({{"BERTH_FAULT", fault}}), "e" + std::to_string(round), effects(), acknowledged);
+    die_at(ServerProcess::faulty(options(), fault), "e" + std::to_string(round), effects(),
+           acknowledged);
   }
   ServerProcess server(options());
   ASSERT_TRUE(server.serves()) << server.error();

@@ -77,7 +77,7 @@ class FullDisk : public BadDisk {
 TEST_F(BadDisk, AFailedSyncEndsTheServerAndNothingAcknowledgedIsLost) {
   std::set<std::string> acknowledged;
   {
-    ServerProcess server({data(), {}, {{"BERTH_FAULT", "sync=EIO@40"}}});
+    ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "sync=EIO@40"));
     ASSERT_TRUE(server.serves()) << server.error();
     Load load(server, 4, "s", effects());
     EXPECT_EQ(server.wait(), 74);
@@ -89,8 +89,18 @@ TEST_F(BadDisk, AFailedSyncEndsTheServerAndNothingAcknowledgedIsLost) {
   EXPECT_EQ(wait_for_ends(again, acknowledged), std::vector<std::string>{});
 }
 
+// What users run has no planted faults, and says so.
+TEST_F(BadDisk, TheShippedProgramPlantsNothing) {
+  ServerProcess server({data(), {}, {{"BERTH_FAULT", "answer_before_sync,sync=EIO@1+"}}});
+  ASSERT_TRUE(server.serves()) << server.error();
+  EXPECT_TRUE(server.client().submit(support::append_line_task("sound", effects())).ok());
+  EXPECT_EQ(server.stop(), 0);
+  EXPECT_NE(server.error().find("this program has no planted faults"), std::string::npos)
+      << server.error();
+}
+
 TEST_F(BadDisk, ASlowSyncIsWaitedForAndReadsAreNot) {
-  ServerProcess server({data(), {}, {{"BERTH_FAULT", "sync_delay=1500"}}});
+  ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "sync_delay=1500"));
   ASSERT_TRUE(server.serves()) << server.error();
   client::Client hasty = server.client(std::chrono::milliseconds(300));
   const auto answer = hasty.submit(support::append_line_task("slow", effects()));

@@ -11,7 +11,7 @@ namespace {
 
 client::ServerChild::Options child_options(const ServerProcess::Options& options) {
   client::ServerChild::Options child;
-  child.program = BERTH_BINARY;
+  child.program = std::string(BERTH_FOLDER) + "/" + options.program;
   child.arguments = {"--data", options.data.string(), "--grpc", "127.0.0.1:0",
                      "--http", "127.0.0.1:0"};
   child.arguments.insert(child.arguments.end(), options.arguments.begin(), options.arguments.end());
@@ -22,6 +22,12 @@ client::ServerChild::Options child_options(const ServerProcess::Options& options
 }
 
 }  // namespace
+
+ServerProcess::Options ServerProcess::faulty(Options options, const std::string& fault) {
+  options.program = "berth_faulty";
+  options.environment["BERTH_FAULT"] = fault;
+  return options;
+}
 
 ServerProcess::ServerProcess(const Options& options) {
   Result<std::unique_ptr<client::ServerChild>> started =

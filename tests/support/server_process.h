@@ -24,7 +24,11 @@ class ServerProcess {
     std::filesystem::path data;
     std::vector<std::string> arguments;              // behind `serve`
     std::map<std::string, std::string> environment;  // beside the test's own
+    std::string program = "berth";                   // of this build
   };
+
+  // A server with planted faults: `fault` as BERTH_FAULT takes it.
+  static Options faulty(Options options, const std::string& fault);
 
   // Waits until it serves. `error()` says what it printed if it did not.
   explicit ServerProcess(const Options& options);

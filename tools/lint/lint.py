@@ -3,7 +3,8 @@
 
     lint.py sources [--root DIR]              layers, banned headers, tidiness of src/ and tests/
     lint.py symbols --core LIB [--base LIB]   the core's objects need nothing impure
-    lint.py binary FILE                       the release binary loads libc and libm only
+    lint.py binary FILE                       the release binary loads libc and libm only,
+                                              and holds no planted faults
 
 Prints one line per finding (file:line: what, and what to do) and ends with 1 if there are any.
 The rules are data: tools/lint/rules.py. The test of this test: tools/lint/lint_test.py.

@@ -304,8 +304,8 @@ class Symbols(Tree):
 
 
 class Binary(Tree):
-    def build(self, *flags):
-        self.write("main.cpp", "#include <string>\nint main(int n, char** v) "
+    def build(self, *flags, more=""):
+        self.write("main.cpp", "#include <string>\n" + more + "\nint main(int n, char** v) "
                    "{ return std::string(v[0]).size() == std::to_string(n).size(); }")
         subprocess.run(["g++", "-std=c++20", *flags, self.root / "main.cpp",
                         "-o", self.root / "program"], check=True)
@@ -316,6 +316,17 @@ class Binary(Tree):
 
     def test_a_shared_runtime_is_found(self):
         self.assertTrue(any("libstdc++.so" in line for line in self.build()))
+
+    def test_planted_faults_are_found_by_symbol_and_by_text(self):
+        findings = self.build("-static-libstdc++", "-static-libgcc", more="""
+            namespace berth::store {
+            void arm_faults(std::string_view) {}
+            extern const char name[];
+            const char name[] = "crash=store.after_append@5";
+            }""")
+        self.assertEqual(len(findings), 2, findings)
+        self.assertIn("berth::store::arm_faults(", findings[0])
+        self.assertIn("crash=store.", findings[1])
 
 
 if __name__ == "__main__":

@@ -183,3 +183,8 @@ SYMBOL_ADVICE_DEFAULT = ("keep it out of the core; if it is pure and gives the s
 
 # All that the release binary may load at start, so that one file runs on any newer Linux.
 BINARY_LIBRARIES = ("linux-vdso.so", "libc.so", "libm.so", "ld-linux")
+
+# What the release binary may not hold: the means to plant faults. Symbols by their demangled names,
+# matched from the start; texts anywhere in the file.
+BINARY_FORBIDDEN_SYMBOLS = [r"berth::store::(arm_faults|set_faults|arm_crash_point|die_at)\("]
+BINARY_FORBIDDEN_TEXTS = [b"crash=store."]

@@ -113,9 +113,23 @@ def run(command, text=None):
 
 
 def check_binary(path):
-    """Returns the findings for the shared libraries that the release binary loads."""
+    """Returns the findings for the release binary: what it loads, and planted faults in it."""
     loaded = re.findall(r"^\s*(\S+)", run(["ldd", str(path)]), re.MULTILINE)
-    return [f"{path}: loads {library}; link it statically, or load it by dlopen where it is needed"
-            for library in loaded
-            if not any(allowed in library for allowed in rules.BINARY_LIBRARIES)
-            and library != "statically"]
+    findings = [f"{path}: loads {library}; link it statically, or load it by dlopen where it is "
+                "needed"
+                for library in loaded
+                if not any(allowed in library for allowed in rules.BINARY_LIBRARIES)
+                and library != "statically"]
+    return findings + planted_faults(path)
+
+
+def planted_faults(path):
+    lines = run(["readelf", "--symbols", "--wide", str(path)]).split("\n")
+    symbols = {fields[7] for fields in map(str.split, lines)
+               if len(fields) >= 8 and fields[0].rstrip(":").isdigit()}
+    content = path.read_bytes()
+    found = [name for name in demangle(sorted(symbols))
+             if any(re.match(pattern, name) for pattern in rules.BINARY_FORBIDDEN_SYMBOLS)]
+    found += [text.decode() for text in rules.BINARY_FORBIDDEN_TEXTS if text in content]
+    return [f"{path}: holds `{name}`; planted faults belong to berth_faulty, see "
+            "src/main/planted_faults.h" for name in found]

@@ -53,10 +53,10 @@ std::string_view bearer(std::string_view authorization) {
   return secret.size() <= kSecretMax ? secret : std::string_view{};
 }
 
-bool suffices(Role has, Role needs) {
-  if (needs == Role::anyone) return true;
-  if (has == Role::admin) return needs != Role::agent;
-  return has == needs;
+bool suffices(Role has, const Need& need) {
+  if (need.role == Role::anyone || has == need.role) return true;
+  if (need.role == Role::agent) return false;
+  return has == Role::admin || (has == Role::reader && need.reads);
 }
 
 }  // namespace
@@ -65,9 +65,10 @@ Authenticator::Authenticator(bool required, std::filesystem::path tokens,
                              std::function<void(const std::string&)> log)
     : required_(required), path_(std::move(tokens)), log_(std::move(log)) {}
 
-std::variant<Caller, Problem> Authenticator::admit(std::string_view authorization, Role role) {
+std::variant<Caller, Problem> Authenticator::admit(std::string_view authorization,
+                                                   const Need& need) {
   if (!required_) return Caller{};
-  if (role == Role::anyone && authorization.empty()) return Caller{.role = Role::anyone};
+  if (need.role == Role::anyone && authorization.empty()) return Caller{.role = Role::anyone};
   const std::string_view secret = bearer(authorization);
   if (secret.empty()) {
     return unauthenticated("no_token", "a token is required: send \"Authorization: Bearer bth_…\"");
@@ -83,13 +84,13 @@ std::variant<Caller, Problem> Authenticator::admit(std::string_view authorizatio
   if (token->expires_s != 0 && unix_seconds() >= token->expires_s) {
     return unauthenticated("token_expired", "token " + token->id + " has expired");
   }
-  if (!suffices(token->role, role)) {
+  if (!suffices(token->role, need)) {
     return Problem{.code = Code::permission_denied,
                    .reason = "role_denied",
-                   .message = "this needs a token of role " + std::string(name_of(role)) +
+                   .message = "this needs a token of role " + std::string(name_of(need.role)) +
                               "; token " + token->id + " has role " +
                               std::string(name_of(token->role)),
-                   .metadata = {{"need", std::string(name_of(role))},
+                   .metadata = {{"need", std::string(name_of(need.role))},
                                 {"have", std::string(name_of(token->role))}}};
   }
   return Caller{.tenant = token->tenant, .role = token->role, .authenticated = true};

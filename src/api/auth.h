@@ -35,7 +35,7 @@ class Authenticator {
 
   bool required() const { return required_; }
 
-  std::variant<Caller, Problem> admit(std::string_view authorization, Role role);
+  std::variant<Caller, Problem> admit(std::string_view authorization, const Need& need);
 
  private:
   void refresh();

@@ -28,7 +28,7 @@ class Tokens : public ::testing::Test {
                                   const std::string& wanted) {
     std::string reason;
     for (int i = 0; i < 500; ++i) {
-      reason = reason_of(authenticator.admit(header, Role::tenant));
+      reason = reason_of(authenticator.admit(header, {Role::tenant}));
       if (reason == wanted) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -44,7 +44,7 @@ TEST_F(Tokens, ATokenLetsItsTenantIn) {
   EXPECT_TRUE(made.secret.starts_with("bth_"));
   EXPECT_EQ(made.secret.size(), 4U + 64U);
   Authenticator authenticator(true, path_, {});
-  const auto answer = authenticator.admit("Bearer " + made.secret, Role::tenant);
+  const auto answer = authenticator.admit("Bearer " + made.secret, {Role::tenant});
   ASSERT_TRUE(std::holds_alternative<Caller>(answer));
   EXPECT_EQ(std::get<Caller>(answer).tenant, "alice");
   EXPECT_TRUE(std::get<Caller>(answer).authenticated);
@@ -67,37 +67,38 @@ TEST_F(Tokens, RolesAreHeldApart) {
   const std::string admin = "bearer " + create("ops", Role::admin).secret;
   const std::string agent = "Bearer " + create("node", Role::agent).secret;
   Authenticator authenticator(true, path_, {});
-  EXPECT_EQ(reason_of(authenticator.admit(tenant, Role::admin)), "role_denied");
-  EXPECT_EQ(reason_of(authenticator.admit(tenant, Role::agent)), "role_denied");
-  EXPECT_EQ(reason_of(authenticator.admit(admin, Role::tenant)), "");
-  EXPECT_EQ(reason_of(authenticator.admit(admin, Role::agent)), "role_denied");
-  EXPECT_EQ(reason_of(authenticator.admit(agent, Role::tenant)), "role_denied");
-  EXPECT_EQ(reason_of(authenticator.admit(agent, Role::agent)), "");
+  EXPECT_EQ(reason_of(authenticator.admit(tenant, {Role::admin})), "role_denied");
+  EXPECT_EQ(reason_of(authenticator.admit(tenant, {Role::agent})), "role_denied");
+  EXPECT_EQ(reason_of(authenticator.admit(admin, {Role::tenant})), "");
+  EXPECT_EQ(reason_of(authenticator.admit(admin, {Role::agent})), "role_denied");
+  EXPECT_EQ(reason_of(authenticator.admit(agent, {Role::tenant})), "role_denied");
+  EXPECT_EQ(reason_of(authenticator.admit(agent, {Role::agent})), "");
 }
 
 TEST_F(Tokens, WhatIsNoTokenIsRefused) {
   create("alice", Role::tenant);
   Authenticator authenticator(true, path_, {});
-  EXPECT_EQ(reason_of(authenticator.admit("", Role::tenant)), "no_token");
-  EXPECT_EQ(reason_of(authenticator.admit("Basic abc", Role::tenant)), "no_token");
-  EXPECT_EQ(reason_of(authenticator.admit("Bearer ", Role::tenant)), "no_token");
-  EXPECT_EQ(reason_of(authenticator.admit("Bearer bth_0", Role::tenant)), "bad_token");
-  EXPECT_EQ(reason_of(authenticator.admit("Bearer " + std::string(300, 'x'), Role::tenant)),
+  EXPECT_EQ(reason_of(authenticator.admit("", {Role::tenant})), "no_token");
+  EXPECT_EQ(reason_of(authenticator.admit("Basic abc", {Role::tenant})), "no_token");
+  EXPECT_EQ(reason_of(authenticator.admit("Bearer ", {Role::tenant})), "no_token");
+  EXPECT_EQ(reason_of(authenticator.admit("Bearer bth_0", {Role::tenant})), "bad_token");
+  EXPECT_EQ(reason_of(authenticator.admit("Bearer " + std::string(300, 'x'), {Role::tenant})),
             "no_token");
-  EXPECT_EQ(reason_of(authenticator.admit("", Role::anyone)), "");
+  EXPECT_EQ(reason_of(authenticator.admit("", {Role::anyone})), "");
 }
 
 TEST_F(Tokens, ExpiredOnesAreRefused) {
   const NewToken made = create("alice", Role::tenant, 2000);
   Authenticator authenticator(true, path_, {});
-  EXPECT_EQ(reason_of(authenticator.admit("Bearer " + made.secret, Role::tenant)), "token_expired");
+  EXPECT_EQ(reason_of(authenticator.admit("Bearer " + made.secret, {Role::tenant})),
+            "token_expired");
 }
 
 TEST_F(Tokens, RevokingTakesEffectWithoutARestart) {
   const NewToken made = create("alice", Role::tenant);
   Authenticator authenticator(true, path_, {});
   const std::string header = "Bearer " + made.secret;
-  ASSERT_EQ(reason_of(authenticator.admit(header, Role::tenant)), "");
+  ASSERT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
   ASSERT_TRUE(revoke_token(path_, made.token.id, 1500).ok());
   EXPECT_EQ(reason_after_change(authenticator, header, "token_revoked"), "token_revoked");
   EXPECT_FALSE(revoke_token(path_, "nothing", 1500).ok());
@@ -108,11 +109,11 @@ TEST_F(Tokens, ADamagedFileLeavesTheLastGoodOneInForce) {
   std::atomic<int> told{0};
   Authenticator authenticator(true, path_, [&](const std::string&) { ++told; });
   const std::string header = "Bearer " + made.secret;
-  ASSERT_EQ(reason_of(authenticator.admit(header, Role::tenant)), "");
+  ASSERT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
   std::ofstream(path_, std::ios::app) << "nonsense\n";
   EXPECT_FALSE(read_tokens(path_).ok());
   for (int i = 0; i < 500 && told == 0; ++i) {
-    EXPECT_EQ(reason_of(authenticator.admit(header, Role::tenant)), "");
+    EXPECT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_GE(told, 1);
@@ -120,13 +121,13 @@ TEST_F(Tokens, ADamagedFileLeavesTheLastGoodOneInForce) {
 
 TEST_F(Tokens, NoFileMeansNoToken) {
   Authenticator authenticator(true, path_, {});
-  EXPECT_EQ(reason_of(authenticator.admit("Bearer bth_x", Role::tenant)), "bad_token");
+  EXPECT_EQ(reason_of(authenticator.admit("Bearer bth_x", {Role::tenant})), "bad_token");
   EXPECT_TRUE(read_tokens(path_)->empty());
 }
 
 TEST_F(Tokens, WithoutAuthenticationEveryoneIsLetIn) {
   Authenticator authenticator(false, path_, {});
-  const auto answer = authenticator.admit("", Role::admin);
+  const auto answer = authenticator.admit("", {Role::admin});
   ASSERT_TRUE(std::holds_alternative<Caller>(answer));
   EXPECT_TRUE(sees_all(std::get<Caller>(answer)));
 }

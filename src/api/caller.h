@@ -20,7 +20,9 @@ struct Caller {
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 };
 
-inline bool sees_all(const Caller& caller) { return caller.role == Role::admin; }
+inline bool sees_all(const Caller& caller) {
+  return caller.role == Role::admin || caller.role == Role::reader;
+}
 
 // The tenant a request speaks of: `user_id` where the caller may say so, else the caller's own.
 inline std::variant<std::string, Problem> tenant_of(const Caller& caller,

@@ -141,7 +141,7 @@ std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,
   if (const auto line = context.service.view().find_ended(task)) {
     v1::TaskStatus status;
     context.service.view().read([&](const service::Board& board) {
-      fill_status(status, *line, detail.with_history, board);
+      fill_status(status, *line, {detail.with_history, detail.sees_all}, board);
     });
     if (detail.with_spec) {
       const Result<std::string> spec = context.service.spec_of(*line->card);

@@ -14,6 +14,7 @@ namespace berth::api {
 struct EndedDetail {
   bool with_spec = false;
   bool with_history = false;
+  bool sees_all = false;  // as in StatusDetail
 };
 
 std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,

@@ -17,11 +17,12 @@ v1::TaskFilter without_states(v1::TaskFilter filter) {
 }  // namespace
 
 EventSource::EventSource(ApiContext& context, const v1::TaskEventsRequest& request,
-                         const std::string& tenant)
+                         const std::string& tenant, bool sees_all)
     : context_(context),
       matcher_(without_states(request.filter()), tenant),
       states_(request.filter().states().begin(), request.filter().states().end()),
-      follow_(request.follow()) {
+      follow_(request.follow()),
+      sees_all_(sees_all) {
   const bool from_now = !request.from_start() && request.after_sequence() == 0;
   after_ = from_now ? context_.service.feed().last() : request.after_sequence();
 }
@@ -55,7 +56,7 @@ Piece<v1::TaskEvent> EventSource::pull() {
       const int state = state_message(change.state);
       if (!states_.empty() && std::ranges::count(states_, state) == 0) continue;
       if (!matcher_.matches(*change.card, board.names())) continue;
-      piece.messages.push_back(event_message(change, board));
+      piece.messages.push_back(event_message(change, sees_all_, board));
     }
   });
   for (std::size_t i = 0; i + 1 < piece.messages.size(); ++i) {

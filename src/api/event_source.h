@@ -16,8 +16,9 @@ namespace berth::api {
 
 class EventSource : public Source<v1::TaskEvent> {
  public:
-  // `tenant`: only its tasks; "": of all.
-  EventSource(ApiContext& context, const v1::TaskEventsRequest& request, const std::string& tenant);
+  // `tenant`: only its tasks; "": of all. `sees_all`: reasons may name other tenants' work.
+  EventSource(ApiContext& context, const v1::TaskEventsRequest& request, const std::string& tenant,
+              bool sees_all);
   ~EventSource() override;
 
   void wake_with(std::function<void()> wake) override;
@@ -30,6 +31,7 @@ class EventSource : public Source<v1::TaskEvent> {
   const TaskMatcher matcher_;
   const std::vector<int> states_;
   const bool follow_;
+  const bool sees_all_;
   std::uint64_t after_ = 0;  // everything up to here was given or left out
   std::uint64_t subscription_ = 0;
 };

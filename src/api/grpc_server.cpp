@@ -53,7 +53,7 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
     const std::string_view header = at == metadata.end()
                                         ? std::string_view{}
                                         : std::string_view(at->second.data(), at->second.size());
-    auto caller = authenticator_.admit(header, info_of(method).role);
+    auto caller = authenticator_.admit(header, need_of(info_of(method)));
     if (auto* admitted = std::get_if<Caller>(&caller)) {
       admitted->deadline = context->deadline();
       if (admitted->deadline <= std::chrono::system_clock::now()) {

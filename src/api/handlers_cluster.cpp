@@ -18,18 +18,8 @@ constexpr std::size_t kRunningMax = 1'000;  // tasks named per GPU
 
 using service::Board;
 
-template <class Entries>
-std::vector<std::string> names_in(const Entries& entries) {
-  std::vector<std::string> names;
-  for (const auto& entry : entries)
-    names.push_back(entry.name);
-  return names;
-}
-
 void fill_batch(v1::RunningBatch& batch, LeaseId id, const service::LeaseLine& lease,
                 const std::string& tenant, const Board& board) {
-  batch.set_lease(id.value);
-  batch.set_task_type(board.names().queues()[lease.queue.value].name);
   batch.set_gpu_memory_mb(lease.vram.value);
   const Time since = lease.started == Time::never() ? lease.granted : lease.started;
   batch.set_started_unix_ms(unix_ms(since));
@@ -42,6 +32,10 @@ void fill_batch(v1::RunningBatch& batch, LeaseId id, const service::LeaseLine& l
     const std::string& owner = board.names().tenants()[line->card->tenant.value].name;
     if (tenant.empty() || owner == tenant) batch.add_task_ids(service::id_of(*line->card));
   }
+  // A batch of others alone is amounts alone.
+  if (!tenant.empty() && batch.task_ids().empty()) return;
+  batch.set_lease(id.value);
+  batch.set_task_type(board.names().queues()[lease.queue.value].name);
 }
 
 void fill_gpu(v1::GpuStatus& status, std::size_t i, const std::string& tenant, const Board& board) {

@@ -12,11 +12,6 @@ using service::SubmitOutcome;
 
 constexpr std::size_t kWorkflowMax = 10'000;
 
-bool is_good(const SubmitOutcome& outcome) {
-  return outcome.kind == SubmitOutcome::Kind::accepted ||
-         outcome.kind == SubmitOutcome::Kind::duplicate;
-}
-
 std::string id_of(const service::TaskCard& card, TaskNo task) {
   return card.id.empty() ? "t-" + std::to_string(task.value) : card.id;
 }
@@ -37,8 +32,8 @@ void mix_digests(std::vector<service::NewTask>& tasks) {
 
 // What is wrong with a workflow, and with which of its tasks, where one is to blame.
 Problem workflow_problem(const ApiContext& context, const SubmitOutcome& outcome,
-                         const std::vector<service::CardPtr>& cards, const std::string& tenant) {
-  Problem problem = submit_problem(context, outcome, *cards[outcome.place], tenant);
+                         const std::vector<service::CardPtr>& cards, const Submitter& submitter) {
+  Problem problem = submit_problem(context, outcome, *cards[outcome.place], submitter);
   const auto named = [&](std::size_t place) {
     const std::string& id = cards[place]->id;
     return "tasks[" + std::to_string(place) + "]" + (id.empty() ? "" : " (\"" + id + "\")");
@@ -66,13 +61,15 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
   service::SubmitCommand command;
   command.tasks.push_back(std::move(std::get<service::NewTask>(read)));
   const service::CardPtr card = command.tasks[0].card;
-  command.done = [self = shared_from_this(), card, tenant = command.tasks[0].tenant, reply,
+  const Submitter submitter{command.tasks[0].tenant, sees_all(caller)};
+  command.done = [self = shared_from_this(), card, submitter, reply,
                   came =
                       std::chrono::steady_clock::now()](std::span<const SubmitOutcome> outcomes) {
     self->context_.submit_latency.add(
         {std::chrono::nanoseconds(std::chrono::steady_clock::now() - came).count()});
-    self->context_.replies.post([self, card, tenant, reply, outcome = outcomes[0]] {
-      if (!is_good(outcome)) return reply(submit_problem(self->context_, outcome, *card, tenant));
+    self->context_.replies.post([self, card, submitter, reply, outcome = outcomes[0]] {
+      if (!is_good(outcome))
+        return reply(submit_problem(self->context_, outcome, *card, submitter));
       v1::SubmitTaskResponse response;
       response.set_task_id(id_of(*card, outcome.task));
       response.set_task_no(outcome.task.value);
@@ -121,13 +118,14 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
   for (const service::NewTask& task : command.tasks)
     cards.push_back(task.card);
   command.done = [self = shared_from_this(), cards = std::move(cards),
-                  tenant = command.tasks[0].tenant, reply](std::span<const SubmitOutcome> given) {
+                  submitter = Submitter{command.tasks[0].tenant, sees_all(caller)},
+                  reply](std::span<const SubmitOutcome> given) {
     std::vector<SubmitOutcome> outcomes(given.begin(), given.end());
-    self->context_.replies.post([self, cards, tenant, reply, outcomes = std::move(outcomes)] {
+    self->context_.replies.post([self, cards, submitter, reply, outcomes = std::move(outcomes)] {
       v1::SubmitWorkflowResponse response;
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
         if (!is_good(outcomes[i])) {
-          return reply(workflow_problem(self->context_, outcomes[i], cards, tenant));
+          return reply(workflow_problem(self->context_, outcomes[i], cards, submitter));
         }
         response.add_task_ids(id_of(*cards[i], outcomes[i].task));
         response.add_task_nos(outcomes[i].task.value);

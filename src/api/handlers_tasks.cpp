@@ -23,20 +23,20 @@ bool waits(const v1::TaskStatus& status) {
 
 // What the engine says of a task that has not started.
 void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
-                     const service::Board& board) {
-  const TaskNo own{status.task_no()};
+                     const service::ReasonFor& whom, const service::Board& board) {
   if (!why.binding.empty())
-    *status.mutable_reason() = reason_message(why.binding.front(), board, own);
+    *status.mutable_reason() = reason_message(why.binding.front(), board, whom);
   if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
   if (why.start) status.set_expected_start_unix_ms(unix_ms(why.start->likely));
 }
 
 v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::Explanation& why,
+                                            const service::ReasonFor& whom,
                                             const service::Board& board) {
   v1::ExplainTaskResponse response;
-  add_explanation(status, why, board);
+  add_explanation(status, why, whom, board);
   for (const core::Reason& reason : why.binding)
-    *response.add_binding() = reason_message(reason, board, TaskNo{status.task_no()});
+    *response.add_binding() = reason_message(reason, board, whom);
   *response.mutable_status() = std::move(status);
   response.set_ahead_in_flow(why.ahead_in_flow);
   response.set_ahead_in_queue(why.ahead_in_queue);
@@ -101,8 +101,8 @@ bool wants_ended(const v1::ListTasksRequest& request) {
 }
 
 // The next live tasks from `first` on. Answers where to go on; 0: there are no more.
-std::uint64_t list_live(const ApiContext& context, const TaskMatcher& matcher, std::uint64_t first,
-                        std::size_t most, v1::ListTasksResponse& response) {
+std::uint64_t list_live(const ApiContext& context, const TaskMatcher& matcher, bool sees_all,
+                        std::uint64_t first, std::size_t most, v1::ListTasksResponse& response) {
   return context.service.view().read([&](const service::Board& board) {
     std::uint64_t next = 0;
     std::size_t visited = 0;
@@ -113,7 +113,7 @@ std::uint64_t list_live(const ApiContext& context, const TaskMatcher& matcher, s
       }
       ++visited;
       if (matcher.matches(*line.card, line.state, board.names())) {
-        fill_status(*response.add_tasks(), line, false, board);
+        fill_status(*response.add_tasks(), line, {.sees_all = sees_all}, board);
       }
       return true;
     });
@@ -134,12 +134,13 @@ void Handlers::get_task_status(const Caller& caller, const v1::GetTaskStatusRequ
   auto& task = std::get<FoundTask>(found);
   const auto status = std::make_shared<v1::TaskStatus>(std::move(task.status));
   if (!task.live || !waits(*status)) return reply(std::move(*status));
+  const service::ReasonFor whom = reader_of(*task.card, sees_all(caller));
   const auto as_it_is = [reply, status](Problem&&) { reply(std::move(*status)); };
   control(service::ExplainTask{TaskNo{status->task_no()}}, as_it_is,
-          [this, reply, status](const service::ControlOutcome& outcome) {
+          [this, reply, status, whom](const service::ControlOutcome& outcome) {
             if (outcome.explanation) {
               context_.service.view().read([&](const service::Board& board) {
-                add_explanation(*status, *outcome.explanation, board);
+                add_explanation(*status, *outcome.explanation, whom, board);
               });
             }
             reply(std::move(*status));
@@ -159,13 +160,14 @@ void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& 
     reply(std::move(response));
   };
   if (!task.live) return answer_as_it_is();
+  const service::ReasonFor whom = reader_of(*task.card, sees_all(caller));
   control(
       service::ExplainTask{TaskNo{status->task_no()}},
       [reply](Problem&& problem) { reply(std::move(problem)); },
-      [this, reply, status, answer_as_it_is](const service::ControlOutcome& outcome) {
+      [this, reply, status, whom, answer_as_it_is](const service::ControlOutcome& outcome) {
         if (!outcome.explanation) return answer_as_it_is();
         reply(context_.service.view().read([&](const service::Board& board) {
-          return explanation_message(std::move(*status), *outcome.explanation, board);
+          return explanation_message(std::move(*status), *outcome.explanation, whom, board);
         }));
       });
 }
@@ -190,7 +192,8 @@ void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& requ
   v1::ListTasksResponse response;
   if (!cursor.ended) {
     const TaskMatcher matcher(request.filter(), only);
-    const std::uint64_t next = list_live(context_, matcher, cursor.number, most, response);
+    const std::uint64_t next =
+        list_live(context_, matcher, sees_all(caller), cursor.number, most, response);
     if (next != 0) {
       response.set_next_page_token(token_of({false, next, question}));
       return reply(std::move(response));
@@ -215,8 +218,8 @@ Answer<SourcePtr<v1::TaskEvent>> Handlers::task_events(const Caller& caller,
                                                        const v1::TaskEventsRequest& request) {
   auto tenant = tenant_in_filter(context_, caller, request.filter());
   if (auto* problem = std::get_if<Problem>(&tenant)) return std::move(*problem);
-  return SourcePtr<v1::TaskEvent>(
-      std::make_shared<EventSource>(context_, request, std::get<std::string>(tenant)));
+  return SourcePtr<v1::TaskEvent>(std::make_shared<EventSource>(
+      context_, request, std::get<std::string>(tenant), sees_all(caller)));
 }
 
 Answer<SourcePtr<v1::LogChunk>> Handlers::get_task_logs(const Caller& caller,

@@ -126,10 +126,10 @@ void HttpRouter::answer(const HttpRequest& request, const HttpDone& done) {
   if (const auto* none = std::get_if<NoRoute>(&route)) return done(no_route_reply(*none));
   const auto& matched = std::get<Matched>(route);
   const auto* method = std::get_if<Method>(&matched.what);
-  const Role role = method != nullptr
-                        ? info_of(*method).role
-                        : kPages[static_cast<std::size_t>(std::get<Page>(matched.what))].role;
-  const auto caller = authenticator_.admit(request.authorization, role);
+  const Need need = method != nullptr
+                        ? need_of(info_of(*method))
+                        : need_of(kPages[static_cast<std::size_t>(std::get<Page>(matched.what))]);
+  const auto caller = authenticator_.admit(request.authorization, need);
   if (const auto* problem = std::get_if<Problem>(&caller)) return done(problem_reply(*problem));
   if (method == nullptr) return show(std::get<Page>(matched.what), std::get<Caller>(caller), done);
   if (!handlers_.context().serving) return done(problem_reply(stopping()));

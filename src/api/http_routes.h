@@ -21,7 +21,7 @@ namespace berth::api {
   PAGE(healthz,       "/healthz",      anyone, "Alive")                                      \
   PAGE(readyz,        "/readyz",       anyone, "Takes work; 503 while it starts or stops")   \
   PAGE(openapi,       "/openapi.json", anyone, "This API as OpenAPI 3.1")                    \
-  PAGE(metrics,       "/metrics",      tenant, "Prometheus text, GPU metrics included")      \
+  PAGE(metrics,       "/metrics",      reader, "Prometheus text, GPU metrics included")      \
   PAGE(gpu_metrics,   "/gpu/metrics",  tenant, "The GPU metrics alone")                      \
   PAGE(queue_status,  "/queue/status", tenant, "As /v1/queues")
 // clang-format on
@@ -41,6 +41,8 @@ inline constexpr std::array kPages = {
     BERTH_PAGES(PAGE)
 #undef PAGE
 };
+
+constexpr Need need_of(const PageInfo& page) { return {.role = page.role, .reads = true}; }
 
 struct Matched {
   std::variant<Method, Page> what;

@@ -68,7 +68,7 @@ namespace berth::api {
   UNARY(PutModel, put_model, PutModelRequest, PutModelResponse,                                    \
         put, "/v1/models/{name}", "", admin, "Make a model, or change it")                         \
   UNARY(GetConfig, get_config, GetConfigRequest, GetConfigResponse,                                \
-        get, "/v1/config", "", admin, "Every key with its value and origin")                       \
+        get, "/v1/config", "", reader, "Every key with its value and origin")                      \
   UNARY(ReloadConfig, reload_config, ReloadConfigRequest, ReloadConfigResponse,                    \
         post, "/v1/config/reload", "", admin, "Read the configuration file again")                 \
   UNARY(Backup, backup, BackupRequest, BackupResponse,                                             \
@@ -77,8 +77,9 @@ namespace berth::api {
 
 enum class Verb : std::uint8_t { get, post, put };
 enum class MethodKind : std::uint8_t { unary, server_stream, bidi };
-// What a caller must be. An admin may do what a tenant may; anyone needs no token.
-enum class Role : std::uint8_t { anyone, tenant, agent, admin };
+// What a caller must be. An admin may do what a tenant or a reader may, and a reader whatever only
+// reads, of all tenants; anyone needs no token.
+enum class Role : std::uint8_t { anyone, tenant, reader, agent, admin };
 
 enum class Method : std::uint8_t {
 #define X(rpc, function, request, response, verb, path, also, role, summary) function,
@@ -119,6 +120,15 @@ inline constexpr std::array kMethods = {
 constexpr const MethodInfo& info_of(Method method) {
   return kMethods[static_cast<std::size_t>(method)];
 }
+
+// What a method or a page asks of its caller.
+struct Need {
+  Role role = Role::admin;
+  bool reads = false;  // it changes nothing
+};
+constexpr Need need_of(const MethodInfo& method) {
+  return {.role = method.role, .reads = method.verb == Verb::get};
+}
 constexpr std::string_view name_of(Verb verb) {
   return verb == Verb::get ? "GET" : verb == Verb::post ? "POST" : "PUT";
 }
@@ -128,6 +138,8 @@ constexpr std::string_view name_of(Role role) {
       return "anyone";
     case Role::tenant:
       return "tenant";
+    case Role::reader:
+      return "reader";
     case Role::agent:
       return "agent";
     case Role::admin:

@@ -61,6 +61,12 @@ TEST(MethodTable, ChangesNeedAnAdminUnlessTheyAreOfTasks) {
   }
 }
 
+TEST(MethodTable, WhoeverMayReadSomethingNeedsNoAdmin) {
+  for (const MethodInfo& method : kMethods) {
+    EXPECT_FALSE(method.verb == Verb::get && method.role == Role::admin) << method.name;
+  }
+}
+
 TEST(MethodTable, EveryPathLeadsToItsMethodAndFillsFieldsOfItsRequest) {
   for (std::size_t i = 0; i < kMethods.size(); ++i) {
     const MethodInfo& method = kMethods[i];

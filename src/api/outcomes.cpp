@@ -2,19 +2,9 @@
 #include "api/outcomes.h"
 
 #include "config/diagnostics.h"
-#include "service/reason_text.h"
 
 namespace berth::api {
 namespace {
-
-template <class Entries>
-std::vector<std::string> names_in(const Entries& entries) {
-  std::vector<std::string> names;
-  names.reserve(entries.size());
-  for (const auto& entry : entries)
-    names.push_back(entry.name);
-  return names;
-}
 
 bool is_tenants_limit(core::ReasonCode code) {
   using enum core::ReasonCode;
@@ -25,10 +15,11 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
 }  // namespace
 
-v1::Reason reason_message(const core::Reason& reason, const service::Board& board, TaskNo own) {
+v1::Reason reason_message(const core::Reason& reason, const service::Board& board,
+                          const service::ReasonFor& whom) {
   v1::Reason message;
   if (!reason) return message;
-  const service::ReasonWords words = service::words_of(reason, board, own);
+  const service::ReasonWords words = service::words_of(reason, board, whom);
   message.set_code(words.code);
   message.set_message(words.message);
   message.set_need(reason.need);
@@ -74,15 +65,20 @@ Problem problem_of(const core::Reason& reason, const service::Board& board, Time
   if (!words.unit.empty()) problem.metadata["unit"] = words.unit;
   if (!words.subject.empty()) problem.metadata["subject"] = words.subject;
   if (problem.code == Code::resource_exhausted) {
-    const bool known = reason.at != Time::never() && reason.at > now;
-    problem.retry_after = known ? reason.at - now : seconds(1);
+    if (reason.at != Time::never() && reason.at > now) {
+      problem.retry_after = reason.at - now;
+      problem.message += "; again in " + service::time_words(*problem.retry_after);
+    } else if (reason.code != core::ReasonCode::daily_tokens_spent) {
+      problem.retry_after = seconds(1);
+    }
   }
   if (is_tenants_limit(reason.code)) problem.quota_subject = "tenant:" + words.subject;
   return problem;
 }
 
-Problem problem_of(const service::SubmitOutcome& outcome, const std::string& tenant,
+Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submitter,
                    const service::Board& board, Time now) {
+  const std::string& tenant = submitter.tenant;
   using enum service::SubmitOutcome::Kind;
   switch (outcome.kind) {
     case conflict:
@@ -100,15 +96,16 @@ Problem problem_of(const service::SubmitOutcome& outcome, const std::string& ten
                         config::suggestion(outcome.what, known);
       return problem;
     }
-    case unknown_tenant:
-      return no_such("tenant", tenant, {});
-    case unknown_dependency: {
-      Problem problem = no_such("task", outcome.what);
-      problem.reason = "dependency_unknown";
-      problem.message = "depends_on names " + quoted(outcome.what) + ", and tenant " +
-                        quoted(tenant) + " has no such task";
+    case unknown_tenant: {
+      const std::vector<std::string> known = names_in(board.names().tenants());
+      Problem problem =
+          no_such("tenant", tenant, submitter.sees_all ? known : std::vector<std::string>());
+      problem.message += problem.message.ends_with('?') ? " If not, an admin" : "; an admin";
+      problem.message += " makes it with 'berth put tenant " + tenant + "'";
       return problem;
     }
+    case unknown_dependency:
+      return api::unknown_dependency(outcome.what, tenant);
     case tier_denied:
       return {.code = Code::permission_denied,
               .reason = "tier_denied",
@@ -156,6 +153,14 @@ Problem no_such(const std::string& noun, const std::string& name,
   if (const std::string nearest = config::nearest_name(name, known); !nearest.empty())
     problem.metadata["nearest"] = nearest;
   problem.message += config::suggestion(name, known);
+  return problem;
+}
+
+Problem unknown_dependency(const std::string& name, const std::string& tenant) {
+  Problem problem = no_such("task", name);
+  problem.reason = "dependency_unknown";
+  problem.message =
+      "depends_on names " + quoted(name) + ", and tenant " + quoted(tenant) + " has no such task";
   return problem;
 }
 

@@ -6,16 +6,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/problem.h"
 #include "berth/v1/scheduler.pb.h"
 #include "service/board.h"
 #include "service/commands.h"
+#include "service/reason_text.h"
 
 namespace berth::api {
 
 v1::Reason reason_message(const core::Reason& reason, const service::Board& board,
-                          TaskNo own = TaskNo::none());
+                          const service::ReasonFor& whom = {});
 
 // The code under which a refusal for this reason is told.
 Code code_of(core::ReasonCode code);
@@ -23,13 +25,29 @@ Code code_of(core::ReasonCode code);
 Problem problem_of(const core::Reason& reason, const service::Board& board, Time now);
 // Of a submit that was neither accepted nor a duplicate. A conflict's differing field is added by
 // the caller, who can read the first task's spec.
-Problem problem_of(const service::SubmitOutcome& outcome, const std::string& tenant,
+struct Submitter {
+  std::string tenant;
+  bool sees_all = false;  // then the names of other tenants may be told
+};
+Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submitter,
                    const service::Board& board, Time now);
 Problem problem_of(const service::ControlOutcome& outcome, const service::Board& board, Time now);
+
+// Of tenants, queues, models, GPUs.
+template <class Entries>
+std::vector<std::string> names_in(const Entries& entries) {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const auto& entry : entries)
+    names.push_back(entry.name);
+  return names;
+}
 
 // NOT_FOUND for `noun "name"`, with the name nearest to it if one is near.
 Problem no_such(const std::string& noun, const std::string& name,
                 const std::vector<std::string>& known = {});
+
+Problem unknown_dependency(const std::string& name, const std::string& tenant);
 
 // The service takes nothing more for the moment; or, when it stops, at all.
 Problem too_busy();

@@ -30,7 +30,9 @@ TEST(Problem, EveryReasonHasACodeThatSaysWhetherWaitingHelps) {
     const Problem problem = refused(code);
     EXPECT_EQ(problem.reason, core::info_of(code).name);
     EXPECT_FALSE(problem.message.empty());
-    if (problem.code == Code::resource_exhausted) {
+    if (code == core::ReasonCode::daily_tokens_spent) {
+      EXPECT_FALSE(problem.retry_after.has_value()) << "nobody knows when";
+    } else if (problem.code == Code::resource_exhausted) {
       EXPECT_FALSE(core::info_of(code).never) << problem.reason;
       EXPECT_TRUE(problem.retry_after.has_value()) << problem.reason;
     } else {
@@ -67,6 +69,15 @@ TEST(Problem, TheInstantOfARefusalBecomesADelay) {
   EXPECT_EQ(retry->retry_delay().seconds(), 2);
   EXPECT_EQ(retry->retry_delay().nanos(), 500'000'000);
   EXPECT_TRUE(detail_of<google::rpc::QuotaFailure>(status).has_value());
+}
+
+// The day's end, not a second that would be too short until then.
+TEST(Problem, ADailyLimitSaysWhenTheDayEnds) {
+  const Problem problem =
+      refused(core::ReasonCode::daily_tokens_spent, Time{} + minutes(5 * 60) + milliseconds(1));
+  EXPECT_EQ(problem.retry_after, minutes(5 * 60) + milliseconds(1));
+  EXPECT_TRUE(problem.message.ends_with("; again in 5 h 0 min")) << problem.message;
+  EXPECT_NE(problem_json(problem).find("\"retry_after_s\":18001"), std::string::npos);
 }
 
 TEST(Problem, DetailsCarryTheNumbers) {
@@ -113,7 +124,7 @@ TEST(Problem, SubmitOutcomesHaveTheirCodes) {
     outcome.kind = kind;
     outcome.what = "thing";
     outcome.by_request_id = by_request_id;
-    return problem_of(outcome, "alice", board, Time{0});
+    return problem_of(outcome, {"alice"}, board, Time{0});
   };
   EXPECT_EQ(of(Kind::conflict).code, Code::already_exists);
   EXPECT_EQ(of(Kind::conflict).reason, "task_exists");

@@ -1,7 +1,7 @@
 // See submit_problem.h.
 #include "api/submit_problem.h"
 
-#include "api/outcomes.h"
+#include "api/ended_tasks.h"
 #include "api/task_finder.h"
 
 namespace berth::api {
@@ -18,6 +18,22 @@ void name_difference(const ApiContext& context, const service::SubmitOutcome& ou
   if (field.empty()) return;
   problem.metadata["field"] = field;
   problem.message += ": " + field + " differs";
+}
+
+// Whether a task that is named by its number is one of the tenant. The sequencer finds those that
+// are named by an id, and knows whose the live ones are; of those that have ended it knows only the
+// end, which is nobody else's business.
+bool is_own_task(const ApiContext& context, const std::string& tenant, const std::string& name) {
+  const TaskNo number = service::numbered_id(name);
+  if (!number) return true;
+  const auto owner = context.service.view().read([&](const service::Board& board) {
+    const service::TaskLine* line = board.tasks().find(number);
+    if (line == nullptr) return std::string();
+    return board.names().tenants()[line->card->tenant.value].name;
+  });
+  if (!owner.empty()) return owner == tenant;
+  const auto ended = find_ended(context, number, {});
+  return ended && ended->user_id() == tenant;
 }
 
 }  // namespace
@@ -42,14 +58,18 @@ std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, con
                           .limits = context.limits};
   auto read = read_task_spec(spec, where);
   if (auto* flaws = std::get_if<1>(&read)) return bad_request(std::move(*flaws));
-  return std::move(std::get<0>(read));
+  service::NewTask& task = std::get<0>(read);
+  for (const std::string& name : task.depends_on) {
+    if (!is_own_task(context, task.tenant, name)) return unknown_dependency(name, task.tenant);
+  }
+  return std::move(task);
 }
 
 Problem submit_problem(const ApiContext& context, const service::SubmitOutcome& outcome,
-                       const service::TaskCard& card, const std::string& tenant) {
+                       const service::TaskCard& card, const Submitter& submitter) {
   const Time now = context.now();
   Problem problem = context.service.view().read(
-      [&](const service::Board& board) { return problem_of(outcome, tenant, board, now); });
+      [&](const service::Board& board) { return problem_of(outcome, submitter, board, now); });
   if (outcome.kind == service::SubmitOutcome::Kind::conflict) {
     name_difference(context, outcome, card, problem);
   }

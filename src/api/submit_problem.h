@@ -6,6 +6,7 @@
 
 #include "api/caller.h"
 #include "api/context.h"
+#include "api/outcomes.h"
 #include "berth/v1/scheduler.pb.h"
 
 namespace berth::api {
@@ -18,9 +19,15 @@ std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, con
                                                   const std::string& request_id,
                                                   const std::string& path);
 
+// It is there, now or already before.
+inline bool is_good(const service::SubmitOutcome& outcome) {
+  using enum service::SubmitOutcome::Kind;
+  return outcome.kind == accepted || outcome.kind == duplicate;
+}
+
 // `card` is of the task that was not accepted. May read the other task's spec from disk.
 Problem submit_problem(const ApiContext& context, const service::SubmitOutcome& outcome,
-                       const service::TaskCard& card, const std::string& tenant);
+                       const service::TaskCard& card, const Submitter& submitter);
 
 // Why the service took no command: its ring is full, or it stops.
 Problem not_taken(const ApiContext& context);

@@ -12,11 +12,6 @@ namespace {
 
 constexpr auto kRetryFullRing = std::chrono::milliseconds(1);
 
-bool is_good(const service::SubmitOutcome& outcome) {
-  using enum service::SubmitOutcome::Kind;
-  return outcome.kind == accepted || outcome.kind == duplicate;
-}
-
 }  // namespace
 
 struct SubmitStream::Sent {
@@ -98,7 +93,8 @@ void SubmitStream::offer(std::shared_ptr<Sent> sent) {
 void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (is_good(outcomes[i])) continue;
-    const Problem problem = submit_problem(context_, outcomes[i], *sent.cards[i], sent.tenants[i]);
+    const Problem problem =
+        submit_problem(context_, outcomes[i], *sent.cards[i], {sent.tenants[i], sees_all(caller_)});
     refuse(*sent.open, sent.sequences[i], problem, &outcomes[i].reason);
   }
   std::ranges::sort(sent.open->refusals, {}, &v1::SubmitRefusal::sequence);

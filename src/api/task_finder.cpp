@@ -16,12 +16,12 @@ Problem not_found(const std::string& id, const std::string& tenant) {
 
 // A live task, if it is one of `tenant` ("": of anyone).
 std::optional<FoundTask> find_live(const ApiContext& context, TaskNo task,
-                                   const std::string& tenant, bool with_history) {
+                                   const std::string& tenant, const StatusDetail& detail) {
   return context.service.view().read([&](const service::Board& board) -> std::optional<FoundTask> {
     const service::TaskLine* line = board.tasks().find(task);
     if (line == nullptr) return std::nullopt;
     FoundTask found{.live = true, .card = line->card};
-    fill_status(found.status, *line, with_history, board);
+    fill_status(found.status, *line, detail, board);
     if (!tenant.empty() && found.status.user_id() != tenant) return std::nullopt;
     return found;
   });
@@ -52,9 +52,9 @@ std::variant<FoundTask, Problem> find_task(const ApiContext& context, const Call
   // A number says which task it is, so one who sees all needs no tenant.
   if (by_number && sees_all(caller) && question.user_id.empty()) tenant.clear();
   if (!by_number) task = number_of(context, tenant, id);
-  const EndedDetail detail{question.with_spec, question.with_history};
+  const EndedDetail detail{question.with_spec, question.with_history, sees_all(caller)};
   if (task) {
-    if (auto found = find_live(context, task, tenant, question.with_history)) {
+    if (auto found = find_live(context, task, tenant, {detail.with_history, detail.sees_all})) {
       if (question.with_spec) add_spec(context, *found);
       return std::move(*found);
     }

@@ -60,7 +60,11 @@ v1::TaskState state_message(core::TaskState state) {
 
 std::int64_t unix_ms(Time time) { return time == Time::never() ? 0 : time.ns / 1'000'000; }
 
-void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool with_history,
+service::ReasonFor reader_of(const service::TaskCard& card, bool sees_all) {
+  return {card.task, sees_all ? TenantId::none() : card.tenant};
+}
+
+void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const StatusDetail& detail,
                  const service::Board& board) {
   const service::TaskCard& card = *line.card;
   status.set_task_id(service::id_of(card));
@@ -69,7 +73,7 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool wit
   status.set_task_type(name_in(board.names().queues(), card.queue));
   status.set_state(state_message(line.state));
   if (const core::Reason reason = reason_of(line, board.names()))
-    *status.mutable_reason() = reason_message(reason, board, card.task);
+    *status.mutable_reason() = reason_message(reason, board, reader_of(card, detail.sees_all));
   status.set_submitted_unix_ms(unix_ms(card.submitted));
   status.set_eligible_unix_ms(unix_ms(line.eligible));
   status.set_ended_unix_ms(unix_ms(line.ended));
@@ -86,13 +90,14 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool wit
     status.add_gpus(name_in(board.names().gpus(), gpu));
   status.set_started_unix_ms(unix_ms(last.started));
   if (!last.result.empty()) status.mutable_result()->ParseFromString(last.result);
-  if (!with_history) return;
+  if (!detail.with_history) return;
   for (const service::AttemptLine& attempt : line.attempts) {
     fill_attempt(*status.add_history(), attempt, board);
   }
 }
 
-v1::TaskEvent event_message(const service::TaskChange& change, const service::Board& board) {
+v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,
+                            const service::Board& board) {
   v1::TaskEvent event;
   const service::TaskCard& card = *change.card;
   event.set_sequence(change.ordinal);
@@ -103,7 +108,8 @@ v1::TaskEvent event_message(const service::TaskChange& change, const service::Bo
   event.set_task_type(name_in(board.names().queues(), card.queue));
   event.set_group(card.group_name);
   event.set_state(state_message(change.state));
-  if (change.reason) *event.mutable_reason() = reason_message(change.reason, board, card.task);
+  if (change.reason)
+    *event.mutable_reason() = reason_message(change.reason, board, reader_of(card, sees_all));
   event.set_attempt(change.attempt);
   for (const GpuId gpu : change.gpus)
     event.add_gpus(name_in(board.names().gpus(), gpu));

@@ -6,15 +6,26 @@
 
 #include "berth/v1/scheduler.pb.h"
 #include "service/board.h"
+#include "service/reason_text.h"
 
 namespace berth::api {
 
 v1::TaskState state_message(core::TaskState state);
 
+// How much of a task is told. Reasons name work of other tenants only to those who see all.
+struct StatusDetail {
+  bool with_history = false;
+  bool sees_all = false;
+};
+
+// For whom a reason about the task is.
+service::ReasonFor reader_of(const service::TaskCard& card, bool sees_all);
+
 // Everything but the spec, the position and the expected start.
-void fill_status(v1::TaskStatus& status, const service::TaskLine& line, bool with_history,
+void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const StatusDetail& detail,
                  const service::Board& board);
-v1::TaskEvent event_message(const service::TaskChange& change, const service::Board& board);
+v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,
+                            const service::Board& board);
 
 std::int64_t unix_ms(Time time);  // 0 for never
 

@@ -1,10 +1,12 @@
 // Under authentication a tenant sees and touches its own tasks only: every method, both doors.
 #include <functional>
+#include <map>
 
 #include <gtest/gtest.h>
 
 #include "api/http_routes.h"
 #include "api/testing/doors.h"
+#include "service/reason_text.h"
 
 namespace berth::api::tenants_apart_test {
 namespace {
@@ -33,21 +35,50 @@ class TenantsApart : public ::testing::Test {
     return doors_.call(method, request, response, bob_).error_code();
   }
 
+  // Who may, as the guide says it.
+  static bool may(Role has, Role needs, Verb verb) {
+    if (needs == Role::anyone) return true;
+    switch (has) {
+      case Role::tenant:
+        return needs == Role::tenant;
+      case Role::reader:
+        return verb == Verb::get;
+      case Role::admin:
+        return true;
+      default:
+        return false;
+    }
+  }
+
   template <class Request, class Response>
   void expect_guarded(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                      Role role, const char* name) {
+                      Role role, Verb verb, const char* name) {
     Response response;
     const Request request;
     EXPECT_EQ(doors_.call(method, request, response).error_code(), grpc::UNAUTHENTICATED) << name;
-    if (role == Role::admin) {
-      EXPECT_EQ(as_bob(method, request), grpc::PERMISSION_DENIED) << name;
+    for (const auto& [has, secret] : all_) {
+      const grpc::Status status = doors_.call(method, request, response, secret);
+      EXPECT_EQ(reason_of(status) != "role_denied", may(has, role, verb))
+          << name << " by " << name_of(has) << ": " << status.error_message();
     }
+  }
+
+  service::ReasonWords words_for_bob(core::ReasonCode code, TaskNo subject) {
+    return doors_.running.service().view().read([&](const service::Board& board) {
+      const core::Reason reason{.code = code, .subject = subject.value};
+      return service::words_of(reason, board, {TaskNo{}, board.names().tenant("bob")});
+    });
   }
 
   Doors doors_;
   const std::string alice_ = doors_.secret_of("alice", Role::tenant);
   const std::string bob_ = doors_.secret_of("bob", Role::tenant);
-  const std::string admin_ = doors_.secret_of("ops", Role::admin);
+  const std::string admin_ = doors_.secret_of("", Role::admin);
+  const std::string reader_ = doors_.secret_of("", Role::reader);
+  const std::map<Role, std::string> all_ = {{Role::tenant, bob_},
+                                            {Role::reader, reader_},
+                                            {Role::agent, doors_.secret_of("", Role::agent)},
+                                            {Role::admin, admin_}};
   v1::SubmitTaskResponse made_;
 };
 
@@ -116,27 +147,79 @@ TEST_F(TenantsApart, ListsGroupsAndEventsAreOnesOwn) {
 }
 
 TEST_F(TenantsApart, EveryRouteAsksForATokenAndItsRole) {
+  const auto expect = [&](const std::string& verb, const std::string& path, const Need& need) {
+    EXPECT_EQ(doors_.http(verb, path).status, need.role == Role::anyone ? 200 : 401) << path;
+    for (const auto& [has, secret] : all_) {
+      const auto reply = doors_.http(verb, path, "", "Authorization: Bearer " + secret + "\r\n");
+      const bool let_in = reply.body.find("\"role_denied\"") == std::string::npos;
+      EXPECT_EQ(let_in, may(has, need.role, need.reads ? Verb::get : Verb::post))
+          << verb << " " << path << " by " << name_of(has) << ": " << reply.body;
+    }
+  };
   for (const MethodInfo& method : kMethods) {
     std::string path(method.path);
     for (std::size_t at = path.find('{'); at != std::string::npos; at = path.find('{')) {
       path.replace(at, path.find('}') - at + 1, "x");
     }
-    const std::string verb(name_of(method.verb));
-    EXPECT_EQ(doors_.http(verb, path).status, 401) << verb << " " << path;
-    if (method.role != Role::admin) continue;
-    const std::string bob = "Authorization: Bearer " + bob_ + "\r\n";
-    EXPECT_EQ(doors_.http(verb, path, "", bob).status, 403) << verb << " " << path;
+    if (method.name == "TaskEvents") path += "?follow=false";
+    expect(std::string(name_of(method.verb)), path, need_of(method));
   }
-  for (const PageInfo& page : kPages) {
-    EXPECT_EQ(doors_.http("GET", std::string(page.path)).status,
-              page.role == Role::anyone ? 200 : 401)
-        << page.path;
-  }
+  for (const PageInfo& page : kPages)
+    expect("GET", std::string(page.path), need_of(page));
 }
 
-TEST_F(TenantsApart, EveryGrpcMethodAsksForAToken) {
+TEST_F(TenantsApart, AReaderSeesAllAndATenantItsOwn) {
+  v1::ListTasksResponse list;
+  ASSERT_TRUE(doors_.call(&Stub::ListTasks, {}, list, reader_).ok());
+  EXPECT_EQ(list.tasks_size(), 1);
+  const std::string bob = "Authorization: Bearer " + bob_ + "\r\n";
+  const std::string reader = "Authorization: Bearer " + reader_ + "\r\n";
+  EXPECT_EQ(doors_.http("GET", "/metrics", "", bob).status, 403);
+  const testing::RawReply metrics = doors_.http("GET", "/metrics", "", reader);
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_NE(metrics.body.find("tenant=\"alice\""), std::string::npos);
+  v1::SubmitTaskResponse response;
+  EXPECT_EQ(doors_.submit("x", response, "alice", reader_).error_code(), grpc::PERMISSION_DENIED);
+}
+
+TEST_F(TenantsApart, WorkOfOthersIsNotNamedInReasons) {
+  v1::SubmitTaskResponse his;
+  ASSERT_TRUE(doors_.submit("his", his, "", bob_).ok());
+  using enum core::ReasonCode;
+  for (const auto code : {behind_in_order, behind_reservation, preempted, waits_for_task}) {
+    const service::ReasonWords words = words_for_bob(code, TaskNo{made_.task_no()});
+    EXPECT_EQ(words.subject, "");
+    EXPECT_TRUE(words.message.ends_with(" (other work)")) << words.message;
+    const service::ReasonWords own = words_for_bob(code, TaskNo{his.task_no()});
+    EXPECT_EQ(own.subject, "his");
+  }
+  // Whose it was that has ended, nobody knows here.
+  EXPECT_EQ(words_for_bob(preempted, TaskNo{1'000'000}).subject, "");
+  EXPECT_EQ(words_for_bob(waits_for_task, TaskNo{1'000'000}).subject, "t-1000000");
+}
+
+TEST_F(TenantsApart, NobodyDependsOnTasksOfOthers) {
+  doors_.pause(false);
+  const auto depend = [&](std::uint64_t number, const std::string& secret) {
+    v1::SubmitTaskRequest request;
+    request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_gpu_memory_mb(1000);
+    request.mutable_task()->add_depends_on("t-" + std::to_string(number));
+    v1::SubmitTaskResponse response;
+    return doors_.call(&Stub::SubmitTask, request, response, secret);
+  };
+  doors_.running.settle();
+  EXPECT_TRUE(depend(made_.task_no(), alice_).ok());
+  const grpc::Status his = depend(made_.task_no(), bob_);
+  const grpc::Status nobodys = depend(1'000'000, bob_);
+  EXPECT_EQ(reason_of(his), "dependency_unknown");
+  EXPECT_EQ(reason_of(nobodys), "dependency_unknown");
+  EXPECT_EQ(his.error_code(), nobodys.error_code());
+}
+
+TEST_F(TenantsApart, EveryGrpcMethodAsksForATokenAndItsRole) {
 #define UNARY(rpc, function, request, response, verb, path, also, role, summary) \
-  expect_guarded<v1::request, v1::response>(&Stub::rpc, Role::role, #rpc);
+  expect_guarded<v1::request, v1::response>(&Stub::rpc, Role::role, Verb::verb, #rpc);
 #define STREAM(rpc, function, request, response, verb, path, also, role, summary)
   BERTH_METHODS(UNARY, STREAM, STREAM)
 #undef STREAM
@@ -147,6 +230,29 @@ TEST_F(TenantsApart, EveryGrpcMethodAsksForAToken) {
   grpc::ClientContext submits;
   auto stream = doors_.stub->SubmitTasks(&submits);
   EXPECT_EQ(stream->Finish().error_code(), grpc::UNAUTHENTICATED);
+}
+
+// ---- Tenants that nobody has made
+// ----------------------------------------------------------------
+
+TEST(UnknownTenants, AreRefusedWithTheNearestNameForThoseWhoSeeIt) {
+  service::ServiceOptions service;
+  service.make_unknown_tenants = false;
+  Doors doors(guarded(), std::move(service));
+  doors.running.control(service::DefineTenant{.name = "alice"});
+  const std::string admin = doors.secret_of("", Role::admin);
+  const std::string stranger = doors.secret_of("alicia", Role::tenant);
+  v1::SubmitTaskResponse response;
+  EXPECT_TRUE(doors.submit("a", response, "alice", admin).ok());
+  const grpc::Status typo = doors.submit("b", response, "alcie", admin);
+  EXPECT_EQ(typo.error_code(), grpc::NOT_FOUND);
+  EXPECT_EQ(reason_of(typo), "unknown_tenant");
+  EXPECT_NE(typo.error_message().find("did you mean \"alice\"?"), std::string::npos)
+      << typo.error_message();
+  const grpc::Status own = doors.submit("c", response, "", stranger);
+  EXPECT_EQ(reason_of(own), "unknown_tenant");
+  EXPECT_EQ(own.error_message().find("did you mean"), std::string::npos) << own.error_message();
+  EXPECT_NE(own.error_message().find("berth put tenant alicia"), std::string::npos);
 }
 
 TEST(Addresses, OthersThanLoopbackNeedTlsAndAuthentication) {

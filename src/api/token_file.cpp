@@ -1,11 +1,11 @@
 // See token_file.h.
 #include "api/token_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include <fcntl.h>
@@ -49,13 +49,6 @@ bool unhex(std::string_view text, Sha256& bytes) {
   return true;
 }
 
-std::optional<Role> role_named(std::string_view name) {
-  for (const Role role : {Role::tenant, Role::agent, Role::admin}) {
-    if (name_of(role) == name) return role;
-  }
-  return std::nullopt;
-}
-
 bool number(std::string_view text, std::int64_t& value) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -72,7 +65,7 @@ std::optional<Token> token_of(std::string_view line) {
   }
   if (fields.size() != 7) return std::nullopt;
   Token token{.id = std::string(fields[0]), .tenant = std::string(fields[2])};
-  const auto role = role_named(fields[3]);
+  const auto role = token_role_named(fields[3]);
   if (!role || !unhex(fields[1], token.hash) || !number(fields[4], token.created_s) ||
       !number(fields[5], token.expires_s) || !number(fields[6], token.revoked_s)) {
     return std::nullopt;
@@ -148,6 +141,11 @@ std::string random_hex(std::size_t bytes) {
 
 }  // namespace
 
+std::optional<Role> token_role_named(std::string_view name) {
+  const auto at = std::ranges::find(kTokenRoles, name, [](Role role) { return name_of(role); });
+  return at == kTokenRoles.end() ? std::nullopt : std::optional(*at);
+}
+
 Sha256 sha256(std::string_view text) {
   Sha256 hash{};
   unsigned int size = 0;
@@ -180,8 +178,9 @@ Result<std::vector<Token>> read_tokens(const std::filesystem::path& path) {
 
 Result<NewToken> create_token(const std::filesystem::path& path, const std::string& tenant,
                               Role role, std::int64_t expires_s, std::int64_t now_s) {
-  if (role == Role::anyone) return Error{"a token's role is tenant, agent or admin"};
-  if (const std::string flaw = flaw_in_name(tenant); !flaw.empty()) {
+  if (role == Role::anyone) return Error{"a token's role is tenant, reader, agent or admin"};
+  const bool needs_tenant = role == Role::tenant || !tenant.empty();
+  if (const std::string flaw = flaw_in_name(tenant); needs_tenant && !flaw.empty()) {
     return Error{"the tenant's name " + flaw};
   }
   const Turn turn(path);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ struct Token {
 };
 
 inline constexpr std::string_view kTokenPrefix = "bth_";
+inline constexpr std::array kTokenRoles = {Role::tenant, Role::reader, Role::agent, Role::admin};
+std::optional<Role> token_role_named(std::string_view name);
 
 Sha256 sha256(std::string_view text);
 
@@ -40,6 +43,7 @@ struct NewToken {
   Token token;
   std::string secret;  // shown once, kept nowhere
 };
+// Only a tenant's token must name a tenant; of another it is whose name stands in its submits.
 Result<NewToken> create_token(const std::filesystem::path& path, const std::string& tenant,
                               Role role, std::int64_t expires_s, std::int64_t now_s);
 Result<Token> revoke_token(const std::filesystem::path& path, std::string_view id,

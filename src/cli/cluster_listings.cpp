@@ -38,9 +38,13 @@ std::string running_on(const v1::GpuStatus& gpu) {
   std::string text;
   for (const v1::RunningBatch& batch : gpu.running()) {
     if (!text.empty()) text += ", ";
-    text += batch.task_ids_size() == 1
-                ? batch.task_ids(0)
-                : std::to_string(batch.task_ids_size()) + " of " + batch.task_type();
+    if (batch.task_ids().empty()) {
+      text += "other work";
+    } else if (batch.task_ids_size() == 1) {
+      text += batch.task_ids(0);
+    } else {
+      text += std::to_string(batch.task_ids_size()) + " of " + batch.task_type();
+    }
   }
   return text;
 }

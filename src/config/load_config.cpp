@@ -87,6 +87,7 @@ ServerConfig read_config(const Node& document, const ReadFile& read_file,
   read_policy(policy, config.policy);
   policy.number("table_every", config.table_every, durations());
   policy.finish();
+  config.tenant_defaults.make_unknown = !config.server.authentication;
   read_section(root, "tenant_defaults", read_tenant_defaults, config.tenant_defaults);
   read_tenants(root, config);
   read_models(root, config);

@@ -222,6 +222,16 @@ authentication = true
   EXPECT_TRUE(config.server.uses_tls());
 }
 
+TEST(LoadConfig, WithAuthenticationSubmitsMakeNoTenantsUnlessTold) {
+  const auto makes = [](const std::string& text) {
+    return load(text).config.tenant_defaults.make_unknown;
+  };
+  EXPECT_TRUE(makes(""));
+  EXPECT_FALSE(makes("[server]\nauthentication = true\n"));
+  EXPECT_TRUE(makes("[server]\nauthentication = true\n[tenant_defaults]\nmake_unknown = true\n"));
+  EXPECT_FALSE(makes("[tenant_defaults]\nmake_unknown = false\n"));
+}
+
 TEST(LoadConfig, WhatIsShownLoadsToTheSame) {
   const LoadedConfig loaded = load(R"(
 builtin_queues = false

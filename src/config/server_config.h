@@ -92,6 +92,7 @@ struct TenantDefaults {
                          .token_refill_rate = 100,
                          .daily_token_limit = 1'000'000}};
   std::uint32_t max_tenants = 10'000;  // in all; no more are made on their first submit
+  bool make_unknown = true;            // on their first submit; with authentication: false
 
   bool operator==(const TenantDefaults&) const = default;
 };

@@ -90,6 +90,7 @@ void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
   read_tenant_limits(table, defaults.tenant.spec);
   read_tier(table, defaults.tenant);
   table.number("max_tenants", defaults.max_tenants, integers(1, kMillion));
+  table.boolean("make_unknown", defaults.make_unknown);
   table.finish();
 }
 

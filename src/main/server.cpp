@@ -34,7 +34,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.max_tenants = config.tenant_defaults.max_tenants;
   options.tenant_defaults = config.tenant_defaults.tenant.spec;
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;
-  options.make_unknown_tenants = true;
+  options.make_unknown_tenants = config.tenant_defaults.make_unknown;
   options.version = std::string(cli::version());
   options.clock = engine_clock();
   options.next_day = day_ends_in(config.server.timezone);

@@ -19,8 +19,8 @@ constexpr std::int64_t kNsOfSecond = 1'000'000'000;
 constexpr cli::Flag kCreateFlags[] = {
     kDataFlag,
     kConfigFlag,
-    {"--tenant", "NAME", "whose token it is; needed unless the role is admin or agent"},
-    {"--role", "tenant|admin|agent", "what it may (default tenant)"},
+    {"--tenant", "NAME", "whose token it is; only the role tenant needs one"},
+    {"--role", "tenant|reader|agent|admin", "what it may (default tenant)"},
     {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
 constexpr cli::Flag kTokenFlags[] = {kDataFlag, kConfigFlag};
 constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}};
@@ -29,13 +29,6 @@ std::optional<std::filesystem::path> tokens_file(const cli::Call& call) {
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return std::nullopt;
   return std::filesystem::path(loaded->config.server.data) / "tokens";
-}
-
-std::optional<api::Role> role_named(std::string_view name) {
-  for (const api::Role role : {api::Role::tenant, api::Role::admin, api::Role::agent}) {
-    if (api::name_of(role) == name) return role;
-  }
-  return std::nullopt;
 }
 
 std::string day_text(std::int64_t unix_s) {
@@ -50,9 +43,11 @@ std::string day_text(std::int64_t unix_s) {
 
 int create(const cli::Call& call) {
   const std::string role_name = call.args.value("--role").value_or("tenant");
-  const std::optional<api::Role> role = role_named(role_name);
+  const std::optional<api::Role> role = api::token_role_named(role_name);
   if (!role) {
-    const std::vector<std::string> roles = {"tenant", "admin", "agent"};
+    std::vector<std::string> roles;
+    for (const api::Role known : api::kTokenRoles)
+      roles.emplace_back(api::name_of(known));
     return cli::bad_usage(call, "--role: no role is named " + config::quoted(role_name) +
                                     config::suggestion(role_name, roles));
   }

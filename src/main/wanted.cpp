@@ -40,7 +40,8 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
   if (changes.tenant_defaults) {
     const config::Tenant& tenant = changes.tenant_defaults->tenant;
     controls.emplace_back(service::DefineTenantDefaults{tenant.spec, tenant.tier,
-                                                        changes.tenant_defaults->max_tenants});
+                                                        changes.tenant_defaults->max_tenants,
+                                                        changes.tenant_defaults->make_unknown});
   }
   for (const auto& model : changes.models) {
     if (model.kind != ChangeKind::removed) {

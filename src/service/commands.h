@@ -114,6 +114,7 @@ struct DefineTenantDefaults {
   core::TenantSpec spec;
   std::uint8_t tier = 0;
   std::size_t max_tenants = 10'000;
+  bool make_unknown = true;  // false: submits of unknown tenants are refused
 };
 struct DefinePolicy {
   core::PolicySpec spec;

@@ -62,7 +62,7 @@ store::EndedTask ended_task(const TaskLine& line, const Board& board, const std:
   task.queue = names.queues()[card.queue.value].name;
   task.group = card.group_name;
   task.state = core::name_of(line.state);
-  const ReasonWords words = words_of(line.reason, board, card.task);
+  const ReasonWords words = words_of(line.reason, board, {card.task, card.tenant});
   task.reason = {words.code, line.reason.need, line.reason.have,
                  words.unit, words.subject,    words.message};
   task.tier = card.tier;

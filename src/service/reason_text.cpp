@@ -31,15 +31,35 @@ std::string subject_name(std::string_view noun, std::uint64_t subject, const Boa
   return std::to_string(subject);
 }
 
+// Whether the reason speaks of a task that its reader must not know. One that has ended could be
+// anyone's, but for those that a task itself depends on.
+bool is_of_others(const core::Reason& reason, const Board& board, TenantId reader) {
+  using enum core::ReasonCode;
+  if (!reader || core::info_of(reason.code).subject != "task") return false;
+  if (const TaskLine* line = board.tasks().find(TaskNo{reason.subject})) {
+    return line->card->tenant != reader;
+  }
+  return reason.code == behind_in_order || reason.code == behind_reservation ||
+         reason.code == preempted;
+}
+
 std::string decimal(double value, const char* unit) {
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "%.3g %s", value, unit);
   return text.data();
 }
 
-// 250 ms, 2.5 s, 59 min 30 s, 26 h 5 min
-std::string time_words(std::int64_t ns) {
-  const double seconds = static_cast<double>(ns) / 1e9;
+std::string amount(std::int64_t value, std::string_view unit) {
+  if (unit == "milli-GPUs") return config::exact_decimal(value, 1000) + " GPUs";
+  if (unit == "milli-CPUs") return config::exact_decimal(value, 1000) + " CPUs";
+  if (unit == "ns") return time_words(Duration{value});
+  return std::to_string(value) + " " + std::string(unit);
+}
+
+}  // namespace
+
+std::string time_words(Duration time) {
+  const double seconds = static_cast<double>(time.ns) / 1e9;
   if (seconds < 1.0) return decimal(seconds * 1000.0, "ms");
   if (seconds < 120.0) return decimal(seconds, "s");
   const auto whole = static_cast<std::int64_t>(seconds);
@@ -47,16 +67,7 @@ std::string time_words(std::int64_t ns) {
   return std::to_string(whole / 3600) + " h " + std::to_string(whole / 60 % 60) + " min";
 }
 
-std::string amount(std::int64_t value, std::string_view unit) {
-  if (unit == "milli-GPUs") return config::exact_decimal(value, 1000) + " GPUs";
-  if (unit == "milli-CPUs") return config::exact_decimal(value, 1000) + " CPUs";
-  if (unit == "ns") return time_words(value);
-  return std::to_string(value) + " " + std::string(unit);
-}
-
-}  // namespace
-
-ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own) {
+ReasonWords words_of(const core::Reason& reason, const Board& board, const ReasonFor& whom) {
   const core::ReasonInfo& info = core::info_of(reason.code);
   ReasonWords words;
   if (!reason) return words;
@@ -75,8 +86,11 @@ ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own)
     words.message +=
         ": needs " + amount(reason.need, info.unit) + ", has " + amount(reason.have, info.unit);
   }
-  const bool is_own = own && info.subject == "task" && reason.subject == own.value;
-  if (!info.subject.empty() && reason.subject != core::Reason::kNoSubject && !is_own) {
+  const bool is_own = whom.own && info.subject == "task" && reason.subject == whom.own.value;
+  if (info.subject.empty() || reason.subject == core::Reason::kNoSubject || is_own) return words;
+  if (is_of_others(reason, board, whom.tenant)) {
+    words.message += " (other work)";
+  } else {
     words.subject = subject_name(info.subject, reason.subject, board);
     words.message += " (" + std::string(info.subject) + " " + in_quotes(words.subject) + ")";
   }

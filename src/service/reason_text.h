@@ -16,8 +16,16 @@ struct ReasonWords {
   bool never = false;
 };
 
-// Reads names from the board; call it under the view's lock. `own`: the task that the reason is
-// given for, which need not be named to those who ask about it.
-ReasonWords words_of(const core::Reason& reason, const Board& board, TaskNo own = TaskNo::none());
+// Whom the words are for. A task of another tenant is to them no more than "other work".
+struct ReasonFor {
+  TaskNo own;       // the task that the reason is about: it need not be named
+  TenantId tenant;  // none: one who sees all tenants
+};
+
+// 250 ms, 2.5 s, 59 min 30 s, 26 h 5 min
+std::string time_words(Duration time);
+
+// Reads names from the board; call it under the view's lock.
+ReasonWords words_of(const core::Reason& reason, const Board& board, const ReasonFor& whom = {});
 
 }  // namespace berth::service

@@ -58,6 +58,8 @@ class Sequencer {
   void end_session(std::uint64_t session);
   void tick(Time now);
   void day_boundary(Time now);
+  // When daily limits begin anew; it is told to those whom one refuses.
+  void day_ends_at(Time at) { day_ends_ = at; }
 
   Time next_wakeup() const { return engine_.next_wakeup(); }
   Time now() const { return now_; }
@@ -105,6 +107,7 @@ class Sequencer {
   SignalId signal_for(TenantId tenant, const std::string& name);
   void describe(NewTask& task, TaskNo number, Time now);
   core::Reason refusal_of(TaskNo task) const;
+  core::Reason with_day_end(core::Reason reason, std::int64_t tokens) const;
 
   // Control (sequencer_control.cpp).
   ControlOutcome run(Control& what, Time now);
@@ -149,6 +152,7 @@ class Sequencer {
   std::uint64_t ordinal_;
   std::uint64_t epoch_;
   Time now_;
+  Time day_ends_ = Time::never();
   Time decided_at_;  // of the actions being written
 
   journal::GroupBuilder builder_;

@@ -103,6 +103,7 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           options_.tenant_defaults = c.spec;
           options_.tenant_default_tier = c.tier;
           options_.max_tenants = c.max_tenants;
+          options_.make_unknown_tenants = c.make_unknown;
           return {};
         } else if constexpr (std::is_same_v<C, PutPackingTable>) {
           return put(c, now);

@@ -37,10 +37,11 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   if (auto no = resolve_dependencies(task, {}, now)) return *no;
   const TaskNo number = engine_.next_task_no();
   describe(task, number, now);
+  const std::int64_t tokens = task.spec.tokens;
   step(core::Submit{number, std::move(task.spec)}, now);
   SubmitOutcome result;
   result.task = number;
-  result.reason = refusal_of(number);
+  result.reason = with_day_end(refusal_of(number), tokens);
   if (result.reason) result.kind = SubmitOutcome::Kind::refused;
   return result;
 }
@@ -76,19 +77,29 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto no = resolve_dependencies(tasks[i], siblings, now)) return fail_all(*no, i);
   }
+  std::int64_t tokens = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     outcomes[i].task = TaskNo{first.value + i};
+    tokens += tasks[i].spec.tokens;
     describe(tasks[i], outcomes[i].task, now);
     event.tasks.push_back(std::move(tasks[i].spec));
   }
   step(std::move(event), now);
-  if (const core::Reason reason = refusal_of(first)) {
+  if (const core::Reason reason = with_day_end(refusal_of(first), tokens)) {
     SubmitOutcome refused = outcome(SubmitOutcome::Kind::refused);
     refused.task = first;
     refused.reason = reason;
     return fail_all(refused, 0);
   }
   return outcomes;
+}
+
+// A daily limit lets go at the end of the day, unless what was asked for is more than a whole
+// day's.
+core::Reason Sequencer::with_day_end(core::Reason reason, std::int64_t tokens) const {
+  if (reason.code == core::ReasonCode::daily_tokens_spent && tokens <= reason.have)
+    reason.at = day_ends_;
+  return reason;
 }
 
 std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {

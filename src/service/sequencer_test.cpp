@@ -126,6 +126,13 @@ TEST_F(Sequencing, AKindThatNobodyHasIsRefusedAndMakesNoTenant) {
   EXPECT_TRUE(desk_.sequencer.names().tenant("alice") == TenantId::none());
 }
 
+TEST_F(Sequencing, AnUnknownTenantIsRefusedWhereSubmitsMakeNone) {
+  desk_.control(DefineTenantDefaults{.make_unknown = false});
+  EXPECT_EQ(desk_.submit(new_task("a")).kind, Kind::unknown_tenant);
+  desk_.control(DefineTenant{"alice", {}});
+  EXPECT_EQ(desk_.submit(new_task("a")).kind, Kind::accepted);
+}
+
 TEST_F(Sequencing, TheDefaultsOfNewTenantsCanChange) {
   desk_.submit(new_task("a"));
   desk_.control(DefineTenantDefaults{{.weight = Milli{3000}}, 2, 2});
@@ -140,6 +147,21 @@ TEST_F(Sequencing, TheDefaultsOfNewTenantsCanChange) {
   NewTask third = new_task("c");
   third.tenant = "carol";
   EXPECT_EQ(desk_.submit(std::move(third)).kind, Kind::too_many_tenants);
+}
+
+TEST_F(Sequencing, ADailyLimitSaysWhenTheDayEnds) {
+  const Time midnight = desk_.now + minutes(300);
+  desk_.sequencer.day_ends_at(midnight);
+  desk_.control(DefineTenant{"alice", {.daily_token_limit = 2}});
+  const auto submit = [&](std::uint32_t tokens) {
+    NewTask task = new_task();
+    task.spec.tokens = tokens;
+    return desk_.submit(std::move(task)).reason;
+  };
+  EXPECT_FALSE(submit(2));
+  EXPECT_EQ(submit(1).code, core::ReasonCode::daily_tokens_spent);
+  EXPECT_EQ(submit(1).at, midnight);
+  EXPECT_EQ(submit(3).at, Time::never()) << "no day is long enough";
 }
 
 TEST_F(Sequencing, ARefusedTaskLeavesNothingBehind) {

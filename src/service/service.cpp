@@ -150,6 +150,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
   events = sequencer.next_seq();
   hash = sequencer.hash().hash;
   if (options.next_day) day_ends = options.next_day(last_now);
+  sequencer.day_ends_at(day_ends);
 }
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
@@ -292,6 +293,7 @@ void Service::Parts::run_timers(Time at) {
   if (day_ends <= at) {
     sequencer.day_boundary(day_ends);
     day_ends = options.next_day(at);
+    sequencer.day_ends_at(day_ends);
   }
   if (sequencer.next_wakeup() <= at) sequencer.tick(at);
 }

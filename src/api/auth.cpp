@@ -53,6 +53,18 @@ std::string_view bearer(std::string_view authorization) {
   return secret.size() <= kSecretMax ? secret : std::string_view{};
 }
 
+// Null: there is none of that hash.
+std::optional<Problem> flaw_of(const Token* token) {
+  if (token == nullptr) return unauthenticated("bad_token", "the token is not known");
+  if (token->revoked_s != 0) {
+    return unauthenticated("token_revoked", "token " + token->id + " was revoked");
+  }
+  if (token->expires_s != 0 && unix_seconds() >= token->expires_s) {
+    return unauthenticated("token_expired", "token " + token->id + " has expired");
+  }
+  return std::nullopt;
+}
+
 bool suffices(Role has, const Need& need) {
   if (need.role == Role::anyone || has == need.role) return true;
   if (need.role == Role::agent) return false;
@@ -77,13 +89,7 @@ std::variant<Caller, Problem> Authenticator::admit(std::string_view authorizatio
   const std::lock_guard lock(mutex_);
   refresh();
   const Token* token = find(hash);
-  if (token == nullptr) return unauthenticated("bad_token", "the token is not known");
-  if (token->revoked_s != 0) {
-    return unauthenticated("token_revoked", "token " + token->id + " was revoked");
-  }
-  if (token->expires_s != 0 && unix_seconds() >= token->expires_s) {
-    return unauthenticated("token_expired", "token " + token->id + " has expired");
-  }
+  if (auto flaw = flaw_of(token)) return std::move(*flaw);
   if (!suffices(token->role, need)) {
     return Problem{.code = Code::permission_denied,
                    .reason = "role_denied",
@@ -93,7 +99,14 @@ std::variant<Caller, Problem> Authenticator::admit(std::string_view authorizatio
                    .metadata = {{"need", std::string(name_of(need.role))},
                                 {"have", std::string(name_of(token->role))}}};
   }
-  return Caller{.tenant = token->tenant, .role = token->role, .authenticated = true};
+  return Caller{.tenant = token->tenant, .role = token->role, .authenticated = true, .token = hash};
+}
+
+std::optional<Problem> Authenticator::objection(const Caller& caller) {
+  if (!caller.authenticated) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  refresh();
+  return flaw_of(find(caller.token));
 }
 
 void Authenticator::refresh() {

@@ -1,5 +1,6 @@
 // Authentication: from the text of an Authorization header to a Caller, and whether that caller may
-// use a method. Every request of every door passes through `admit`.
+// use a method. Every request of every door passes through `admit`, and every stream that goes on
+// through `objection`.
 //
 // The tokens file is read again when it has changed, looked at no more than five times a second; a
 // file that no longer reads leaves the last good one in force. Secrets are never logged or kept.
@@ -11,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -36,6 +38,8 @@ class Authenticator {
   bool required() const { return required_; }
 
   std::variant<Caller, Problem> admit(std::string_view authorization, const Need& need);
+  // Why one who was admitted would no longer be: the token was revoked, has expired, is gone.
+  std::optional<Problem> objection(const Caller& caller);
 
  private:
   void refresh();

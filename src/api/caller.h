@@ -8,6 +8,7 @@
 
 #include "api/methods.h"
 #include "api/problem.h"
+#include "api/token_file.h"
 
 namespace berth::api {
 
@@ -17,6 +18,7 @@ struct Caller {
   std::string tenant;          // from the token; "": without authentication
   Role role = Role::admin;     // without authentication everyone on the machine is trusted
   bool authenticated = false;  // a token was asked for and was good
+  Sha256 token{};              // its hash, by which it is looked at again
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::time_point::max();
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "api/caller.h"
+#include "api/guards.h"
 #include "api/streams.h"
 #include "api/task_spec_reader.h"
 #include "api/workers.h"
@@ -40,6 +42,11 @@ struct ApiContext {
   SpecLimits limits;
   std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
   Streams streams;
+  // Why a caller would no longer be let in; and who listens, to be asked about again and again.
+  std::function<std::optional<Problem>(const Caller&)> objection = [](const Caller&) {
+    return std::optional<Problem>();
+  };
+  Guards guards;
   std::atomic<bool> serving{true};
   service::Latency<kSubmitBoundsS> submit_latency;
   const std::int64_t started_unix_ms = service.options().wall_clock() / 1'000'000;

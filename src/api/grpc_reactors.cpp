@@ -30,7 +30,7 @@ SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream
   const std::weak_ptr<SubmitStream> weak = submits_;
   stream_ = context_.streams.open([weak, replies = &context_.replies] {
     replies->post([weak] {
-      if (auto alive = weak.lock()) alive->stop();
+      if (auto alive = weak.lock()) alive->end(stopping());
     });
   });
   if (stream_ == 0) {

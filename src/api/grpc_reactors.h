@@ -140,6 +140,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
 
   void write_or_pull() {
     if (!cancelled_ && written_ < piece_.messages.size()) {
+      if (const auto problem = source_->objection()) return finish(*problem);
       return this->StartWrite(&piece_.messages[written_]);
     }
     if (piece_.problem) return finish(*piece_.problem);

@@ -52,6 +52,10 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
   template <class Response>
   void control_and_answer(service::Control what, Reply<Response> reply);
 
+  // A stream that ends when its caller would no longer be let in.
+  template <class Message>
+  SourcePtr<Message> guarded(const Caller& caller, SourcePtr<Message> source);
+
   struct Cancelling;
   void cancel_next(const std::shared_ptr<Cancelling>& cancelling);
   std::vector<TaskNo> collect(const v1::TaskFilter& filter);

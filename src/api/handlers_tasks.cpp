@@ -214,12 +214,19 @@ void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& requ
   reply(std::move(response));
 }
 
+template <class Message>
+SourcePtr<Message> Handlers::guarded(const Caller& caller, SourcePtr<Message> source) {
+  return std::make_shared<GuardedSource<Message>>(
+      context_.guards, [this, caller] { return context_.objection(caller); }, std::move(source));
+}
+
 Answer<SourcePtr<v1::TaskEvent>> Handlers::task_events(const Caller& caller,
                                                        const v1::TaskEventsRequest& request) {
   auto tenant = tenant_in_filter(context_, caller, request.filter());
   if (auto* problem = std::get_if<Problem>(&tenant)) return std::move(*problem);
-  return SourcePtr<v1::TaskEvent>(std::make_shared<EventSource>(
-      context_, request, std::get<std::string>(tenant), sees_all(caller)));
+  return guarded<v1::TaskEvent>(
+      caller, std::make_shared<EventSource>(context_, request, std::get<std::string>(tenant),
+                                            sees_all(caller)));
 }
 
 Answer<SourcePtr<v1::LogChunk>> Handlers::get_task_logs(const Caller& caller,
@@ -237,7 +244,7 @@ Answer<SourcePtr<v1::LogChunk>> Handlers::get_task_logs(const Caller& caller,
                    .message = "task \"" + status.task_id() + "\" has not started: no output yet",
                    .metadata = {{"subject", status.task_id()}}};
   }
-  return SourcePtr<v1::LogChunk>(std::make_shared<LogSource>(context_, status, request));
+  return guarded<v1::LogChunk>(caller, std::make_shared<LogSource>(context_, status, request));
 }
 
 }  // namespace berth::api

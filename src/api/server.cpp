@@ -8,6 +8,16 @@
 namespace berth::api {
 namespace {
 
+// How often those who listen are looked at again; the tokens file is, five times a second.
+constexpr auto kReviewEvery = std::chrono::milliseconds(250);
+
+void review_later(ApiContext& context) {
+  context.replies.after(kReviewEvery, [&context] {
+    context.guards.review();
+    review_later(context);
+  });
+}
+
 Status check_addresses(const ApiOptions& options) {
   const bool guarded = options.authentication && !options.tls.certificate.empty();
   for (const std::string& address : {options.grpc_address, options.http_address}) {
@@ -29,15 +39,21 @@ bool is_loopback_address(const std::string& address) {
 struct ApiServer::Parts {
   Parts(const ApiOptions& options, service::Service& service, MainHooks hooks)
       : context(std::make_shared<ApiContext>(service, std::move(hooks), options.streams_max)),
-        authenticator(options.authentication, options.tokens, options.log),
+        authenticator(
+            std::make_shared<Authenticator>(options.authentication, options.tokens, options.log)),
         handlers(std::make_shared<Handlers>(context)),
         router({.loopback_only = is_loopback_address(options.http_address)}, *handlers,
-               authenticator) {
+               *authenticator) {
     context->limits.payload_bytes = options.payload_bytes_max;
+    if (!options.authentication) return;
+    context->objection = [guard = authenticator](const Caller& caller) {
+      return guard->objection(caller);
+    };
+    review_later(*context);
   }
 
   const std::shared_ptr<ApiContext> context;
-  Authenticator authenticator;
+  const std::shared_ptr<Authenticator> authenticator;
   const std::shared_ptr<Handlers> handlers;
   HttpRouter router;
   std::unique_ptr<GrpcServer> grpc;
@@ -59,9 +75,10 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
                   .backup = options.backup,
                   .log = options.log};
   auto parts = std::make_unique<Parts>(options, service, std::move(hooks));
-  auto grpc = GrpcServer::start(
-      {.address = options.grpc_address, .tls = *tls, .reflection = options.reflection},
-      *parts->handlers, parts->authenticator);
+  auto grpc = GrpcServer::start({.address = options.grpc_address,
+                                 .tls = *tls,
+                                 .reflection = options.reflection},
+                                *parts->handlers, *parts->authenticator);
   if (!grpc.ok()) return grpc.error();
   parts->grpc = std::move(*grpc);
   auto http = HttpServer::start(

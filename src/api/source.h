@@ -31,6 +31,9 @@ class Source {
   // What there is now, a bounded amount; may read from disk, so not for network threads. Never by
   // two threads at once.
   virtual Piece<Message> pull() = 0;
+
+  // Why what was pulled may no longer be given; cheap, on any thread.
+  virtual std::optional<Problem> objection() { return std::nullopt; }
 };
 
 template <class Message>

@@ -22,7 +22,25 @@ struct SubmitStream::Sent {
   std::vector<std::string> tenants;
 };
 
+void SubmitStream::open(Door door) {
+  door_ = std::move(door);
+  const auto wake = [weak = weak_from_this(), &context = context_] {
+    context.replies.post([weak, &context] {
+      const std::shared_ptr<SubmitStream> alive = weak.lock();
+      if (alive == nullptr) return;
+      if (auto problem = context.objection(alive->caller_)) alive->end(std::move(*problem));
+    });
+  };
+  guard_ = context_.guards.add(
+      [&context = context_, caller = caller_] { return context.objection(caller); }, wake);
+}
+
+SubmitStream::~SubmitStream() {
+  if (guard_ != 0) context_.guards.forget(guard_);
+}
+
 void SubmitStream::take(const v1::SubmitTasksRequest& request) {
+  if (auto problem = context_.objection(caller_)) return end(std::move(*problem));
   const auto open = std::make_shared<Open>();
   const auto sent = std::make_shared<Sent>();
   open->tasks = static_cast<std::size_t>(request.tasks_size());
@@ -153,9 +171,9 @@ void SubmitStream::no_more() {
   if (open_.empty()) finish(last_word_);
 }
 
-void SubmitStream::stop() {
+void SubmitStream::end(Problem why) {
   const std::lock_guard lock(mutex_);
-  last_word_ = stopping();
+  last_word_ = std::move(why);
   no_more_ = true;
   if (open_.empty()) finish(last_word_);
 }

@@ -3,7 +3,8 @@
 // refusals in between.
 //
 // Back-pressure: while the service's ring is full, or too many tasks of this stream wait for their
-// answer, `ready` is not called, and its door must not read. Knows no network.
+// answer, `ready` is not called, and its door must not read. Each message is taken only if the
+// caller would still be let in. Knows no network.
 #pragma once
 
 #include <deque>
@@ -33,15 +34,18 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
         context_(*shared_context_),
         caller_(std::move(caller)) {}
 
+  ~SubmitStream();
+
   // Before the first message. Its functions must not call back into the stream on their thread.
-  void open(Door door) { door_ = std::move(door); }
+  void open(Door door);
 
   // One message; the next only after `ready`.
   void take(const v1::SubmitTasksRequest& request);
   // No message follows: `finished` comes behind the last answer.
   void no_more();
-  // The server stops: what was taken is answered, then `finished` says why it ends.
-  void stop();
+  // The server stops, or the caller may submit no more: what was taken is answered, then
+  // `finished` says why it ends.
+  void end(Problem why);
   // The other side is gone: nothing is called any more.
   void abandon();
 
@@ -76,6 +80,7 @@ class SubmitStream : public std::enable_shared_from_this<SubmitStream> {
   bool no_more_ = false;
   std::optional<Problem> last_word_;
   bool over_ = false;
+  std::uint64_t guard_ = 0;
 };
 
 }  // namespace berth::api

@@ -577,5 +577,22 @@ TEST(GrpcDoor, AMessageOverTheLimitIsRefused) {
             grpc::RESOURCE_EXHAUSTED);
 }
 
+TEST(GrpcLimits, AMessageThatIsTooLargeIsToldTheLimit) {
+  ApiOptions options;
+  options.message_bytes_max = 64 << 10;
+  Doors doors(std::move(options));
+  const auto submit = [&](std::size_t bytes) {
+    v1::SubmitTaskRequest request;
+    request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_payload(std::string(bytes, 'x'));
+    v1::SubmitTaskResponse response;
+    return doors.call(&Stub::SubmitTask, request, response);
+  };
+  EXPECT_TRUE(submit(60'000).ok());
+  const grpc::Status status = submit(70'000);
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_NE(status.error_message().find("65536"), std::string::npos) << status.error_message();
+}
+
 }  // namespace
 }  // namespace berth::api::grpc_door_test

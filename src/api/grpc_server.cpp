@@ -14,7 +14,7 @@
 namespace berth::api {
 namespace {
 
-constexpr int kHandshakeMs = 10'000;
+constexpr int kHandshakeMs = 5'000;
 constexpr int kPingEveryMs = 10'000;
 constexpr std::size_t kMemoryMax = std::size_t{512} << 20;
 

@@ -263,14 +263,30 @@ TEST(HttpLimits, SlowClientsDoNotDisturbOthers) {
     EXPECT_EQ(doors.http("GET", "/healthz").status, 200);
 }
 
-TEST(HttpLimits, TooManyConnectionsGetAnAnswerAtOnce) {
+TEST(HttpLimits, ANewcomerTakesThePlaceOfWhoHasBeenIdleLongest) {
   ApiOptions options;
-  options.http_limits.connections = 4;
+  options.http_limits.guests.all = 4;
   Doors doors(std::move(options));
   std::vector<std::unique_ptr<RawHttp>> clients;
   for (int i = 0; i < 4; ++i) {
     clients.push_back(std::make_unique<RawHttp>(doors.server->http_port()));
     EXPECT_EQ(clients.back()->ask("GET", "/healthz").status, 200);
+  }
+  EXPECT_EQ(clients.front()->ask("GET", "/healthz").status, 200);
+  EXPECT_EQ(doors.http("GET", "/healthz").status, 200);
+  EXPECT_FALSE(clients[1]->receive()) << "it was idle longest";
+  EXPECT_EQ(clients.front()->ask("GET", "/healthz").status, 200);
+}
+
+TEST(HttpLimits, TooManyConnectionsThatAreServedGetAnAnswerAtOnce) {
+  ApiOptions options;
+  options.http_limits.guests.all = 4;
+  Doors doors(std::move(options));
+  std::vector<std::unique_ptr<RawHttp>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<RawHttp>(doors.server->http_port()));
+    clients.back()->send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    clients.back()->read_until("retry:");
   }
   EXPECT_EQ(RawHttp(doors.server->http_port()).reply().status, 503);
   clients.clear();
@@ -303,6 +319,44 @@ TEST(HttpLimits, NonsenseIsAnsweredWith400) {
     client.send(text);
     EXPECT_EQ(client.reply().status, 400) << text;
   }
+}
+
+// What another reader could take for the beginning of a second request ends the connection.
+TEST(HttpLimits, NothingIsSmuggledBehindARequest) {
+  Doors doors;
+  const std::string second = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const auto post = [](const std::string& fields) {
+    return "POST /v1/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+           fields + "\r\n";
+  };
+  const std::pair<std::string, int> cases[] = {
+      {post("Transfer-Encoding: gzip\r\n"), 501},
+      {post("Transfer-Encoding: xchunked\r\n"), 501},
+      {post("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n", 400},
+      {post("Content-Length: 2\r\nContent-Length: 3\r\n") + "{}", 400},
+      {post("X: a\r\n Content-Length: 2\r\n"), 400},
+      {post("Host: elsewhere\r\n"), 400},
+      {post("Content-Length: 0\r\nX: a\nY: b\r\n"), 400},
+  };
+  for (const auto& [text, status] : cases) {
+    RawHttp client(doors.server->http_port());
+    client.send(text + second);
+    EXPECT_EQ(client.reply().status, status) << text;
+    EXPECT_EQ(client.reply().status, 0) << "a second answer to " << text;
+  }
+}
+
+TEST(HttpLimits, WhatStandsBehindABodyIsNotBelieved) {
+  ApiOptions options;
+  options.authentication = true;
+  Doors doors(std::move(options));
+  const std::string admin = doors.secret_of("", Role::admin);
+  RawHttp client(doors.server->http_port());
+  client.send(
+      "POST /v1/pause HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nAuthorization: Bearer " +
+      admin + "\r\n\r\n");
+  EXPECT_EQ(client.reply().status, 401);
 }
 
 // ---- Streams ------------------------------------------------------------------------------------

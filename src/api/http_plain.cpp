@@ -11,7 +11,7 @@ std::string field(const http::request<http::string_body>& request, http::field n
 
 }  // namespace
 
-HttpRequest request_of(http::request<http::string_body>&& from) {
+HttpRequest request_of(const http::request<http::string_body>& from) {
   HttpRequest request;
   request.method = std::string(from.method_string());
   request.target = std::string(from.target());
@@ -22,21 +22,34 @@ HttpRequest request_of(http::request<http::string_body>&& from) {
   request.origin = field(from, http::field::origin);
   request.idempotency_key = std::string(from["Idempotency-Key"]);
   request.last_event_id = std::string(from["Last-Event-ID"]);
-  request.body = std::move(from.body());
   return request;
 }
 
-std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error) {
+HttpReply header_too_large(const HttpLimits& limits) {
+  return reply_to_flaw({431, "header_too_large",
+                        "the header is larger than this server takes: " +
+                            std::to_string(limits.header_bytes) + " bytes"});
+}
+
+HttpReply reply_to_flaw(const HeadFlaw& flaw) {
+  HttpReply reply = problem_reply(
+      {.code = Code::invalid_argument, .reason = flaw.reason, .message = flaw.message});
+  reply.status = flaw.status;
+  return reply;
+}
+
+std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error,
+                                             const HttpLimits& limits) {
   Problem problem{.code = Code::invalid_argument};
   int status = 400;
   if (error == http::error::body_limit || error == http::error::buffer_overflow) {
     status = 413;
     problem.reason = "body_too_large";
-    problem.message = "the body is larger than this server takes";
+    problem.message = "the body is larger than this server takes: limits.max_message is " +
+                      std::to_string(limits.body_bytes) + " bytes";
+    problem.metadata["limit"] = std::to_string(limits.body_bytes);
   } else if (error == http::error::header_limit) {
-    status = 431;
-    problem.reason = "header_too_large";
-    problem.message = "the header is larger than this server takes";
+    return header_too_large(limits);
   } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
              error != http::error::end_of_stream && error != http::error::partial_message) {
     problem.reason = "bad_http";
@@ -49,11 +62,10 @@ std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& er
   return reply;
 }
 
-asio::awaitable<void> serve_plain(asio::ip::tcp::socket socket, SharedPtr shared,
-                                  std::string address) {
-  const Guest guest(shared, std::move(address));
+asio::awaitable<void> serve_plain(asio::ip::tcp::socket socket, SharedPtr shared, GuestPtr guest) {
   beast::tcp_stream stream(std::move(socket));
-  co_await serve(stream, shared);
+  guest->is_sent_away_by([&stream] { stream.close(); });
+  co_await serve(stream, shared, *guest);
   boost::system::error_code ignored;
   stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
 }

@@ -34,16 +34,18 @@ asio::awaitable<void> accept_all(tcp::acceptor& acceptor, SharedPtr shared,
       continue;
     }
     const std::string address = socket.remote_endpoint(error).address().to_string();
-    if (!shared->enter(address)) {
+    const auto stage = tls != nullptr ? Guests::Stage::greeting : Guests::Stage::quiet;
+    const GuestPtr guest = Guest::let_in(shared, address, stage, strand);
+    if (guest == nullptr) {
       socket.non_blocking(true, error);
-      socket.write_some(asio::buffer(kFull), error);
+      if (tls == nullptr) socket.write_some(asio::buffer(kFull), error);
       continue;
     }
     socket.set_option(tcp::no_delay(true), error);
     if (tls != nullptr) {
-      asio::co_spawn(strand, serve_tls(std::move(socket), shared, address, tls), asio::detached);
+      asio::co_spawn(strand, serve_tls(std::move(socket), shared, guest, tls), asio::detached);
     } else {
-      asio::co_spawn(strand, serve_plain(std::move(socket), shared, address), asio::detached);
+      asio::co_spawn(strand, serve_plain(std::move(socket), shared, guest), asio::detached);
     }
   }
 }
@@ -69,21 +71,17 @@ Result<tcp::endpoint> endpoint_of(const std::string& address) {
 
 }  // namespace
 
-bool HttpShared::enter(const std::string& address) {
-  const std::lock_guard lock(mutex_);
-  if (connections >= limits.connections) return false;
-  std::size_t& count = by_address_[address];
-  if (count >= limits.connections_per_address) return false;
-  ++count;
-  ++connections;
-  return true;
-}
-
-void HttpShared::leave(const std::string& address) {
-  const std::lock_guard lock(mutex_);
-  --connections;
-  const auto at = by_address_.find(address);
-  if (--at->second == 0) by_address_.erase(at);
+GuestPtr Guest::let_in(SharedPtr shared, const std::string& address, Guests::Stage stage,
+                       const asio::any_io_executor& strand) {
+  auto guest = std::make_shared<Guest>(std::move(shared));
+  const auto send_away = [strand, weak = std::weak_ptr(guest)] {
+    asio::post(strand, [weak] {
+      const GuestPtr here = weak.lock();
+      if (here != nullptr && here->close_) here->close_();
+    });
+  };
+  guest->number_ = guest->shared_->guests.enter(address, stage, send_away);
+  return guest->number_ == 0 ? nullptr : guest;
 }
 
 struct HttpServer::Parts {
@@ -104,6 +102,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   if (!endpoint.ok()) return endpoint.error();
   auto parts = std::make_unique<Parts>();
   parts->shared->limits = options.limits;
+  parts->shared->guests.set_limits(options.limits.guests);
   parts->shared->router = &router;
   parts->shared->workers = &context.workers;
   parts->shared->slow = &context.slow;
@@ -127,7 +126,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
 }
 
 int HttpServer::port() const { return parts_->port; }
-std::size_t HttpServer::connections() const { return parts_->shared->connections; }
+std::size_t HttpServer::connections() const { return parts_->shared->guests.size(); }
 
 void HttpServer::stop(Duration grace) {
   if (parts_->io == nullptr) return;

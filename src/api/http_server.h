@@ -1,6 +1,6 @@
 // HttpServer: HTTP/1.1 on sockets, for the router. Everything a client may take too much of has a
-// limit: bytes of header and body, time for each, connections, connections of one address, bytes of
-// all bodies together. A slow client costs its own connection only.
+// limit: bytes of header and body, time for each, connections, connections of one address,
+// handshakes, bytes of all bodies together. A slow client costs its own connection only.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "api/context.h"
+#include "api/guests.h"
 #include "api/http_router.h"
 #include "api/tls.h"
 #include "base/result.h"
@@ -20,8 +21,8 @@ struct HttpLimits {
   std::uint32_t header_bytes = 8U << 10;
   std::uint64_t body_bytes = 4U << 20;
   std::uint64_t bodies_bytes = 256ULL << 20;  // of all requests that are being read
-  std::size_t connections = 1024;
-  std::size_t connections_per_address = 512;
+  GuestLimits guests;
+  std::chrono::milliseconds handshake_time{5'000};
   std::chrono::milliseconds header_time{5'000};  // for the whole header
   std::chrono::milliseconds body_time{30'000};   // for the whole body
   std::chrono::milliseconds answer_time{60'000};

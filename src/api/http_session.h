@@ -15,6 +15,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
+#include "api/http_head.h"
 #include "api/http_message.h"
 #include "api/http_shared.h"
 
@@ -223,11 +224,52 @@ class Busy {
 
 using RequestParser = http::request_parser<http::string_body>;
 
-HttpRequest request_of(http::request<http::string_body>&& from);
+HttpRequest request_of(const http::request<http::string_body>& from);  // without the body
 // What to say of a request that could not be read; none: the client is gone.
-std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error);
+std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error,
+                                             const HttpLimits& limits);
+HttpReply reply_to_flaw(const HeadFlaw& flaw);
+HttpReply header_too_large(const HttpLimits& limits);
 
-// Reads one request. The reply says why there is none; neither: the connection is over.
+// Bytes that were read, as text.
+inline std::string_view text_in(const beast::flat_buffer& buffer) {
+  return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+
+// Reads until a whole head is in the buffer, and hands it to the parser. The reply says why there
+// is none; its status is 0 when nobody is there to be told.
+template <class Stream>
+asio::awaitable<std::optional<HttpReply>> read_head(Stream& stream, SharedPtr shared,
+                                                    beast::flat_buffer& buffer,
+                                                    RequestParser& parser) {
+  boost::system::error_code error;
+  if (buffer.size() == 0) {
+    beast::get_lowest_layer(stream).expires_after(shared->limits.idle_time);
+    const std::size_t read = co_await stream.async_read_some(
+        buffer.prepare(2048), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return HttpReply{.status = 0};
+    buffer.commit(read);
+  }
+  beast::get_lowest_layer(stream).expires_after(shared->limits.header_time);
+  std::size_t size = head_size(text_in(buffer));
+  while (size == 0) {
+    if (const auto flaw = flaw_in_lines(text_in(buffer))) co_return reply_to_flaw(*flaw);
+    if (buffer.size() >= shared->limits.header_bytes) co_return header_too_large(shared->limits);
+    const std::size_t read = co_await stream.async_read_some(
+        buffer.prepare(2048), asio::redirect_error(asio::use_awaitable, error));
+    if (error) co_return HttpReply{.status = 0};
+    buffer.commit(read);
+    size = head_size(text_in(buffer));
+  }
+  if (const auto flaw = flaw_in_head(text_in(buffer).substr(0, size)))
+    co_return reply_to_flaw(*flaw);
+  buffer.consume(parser.put(asio::buffer(buffer.data(), size), error));
+  if (!error) co_return std::nullopt;
+  auto reply = reply_to_unreadable(error, shared->limits);
+  co_return reply ? std::move(*reply) : HttpReply{.status = 0};
+}
+
+// The body behind it. The reply says why there is none, as above.
 template <class Stream>
 asio::awaitable<std::optional<HttpReply>> read_body(Stream& stream, SharedPtr shared,
                                                     beast::flat_buffer& buffer,
@@ -242,31 +284,23 @@ asio::awaitable<std::optional<HttpReply>> read_body(Stream& stream, SharedPtr sh
   co_await http::async_read(stream, buffer, parser,
                             asio::redirect_error(asio::use_awaitable, error));
   if (!error) co_return std::nullopt;
-  auto reply = reply_to_unreadable(error);
+  auto reply = reply_to_unreadable(error, shared->limits);
   co_return reply ? std::move(*reply) : HttpReply{.status = 0};
 }
 
 // One request and its answer. False: the connection ends.
 template <class Stream>
-asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_buffer& buffer) {
-  boost::system::error_code error;
-  if (buffer.size() == 0) {
-    beast::get_lowest_layer(stream).expires_after(shared->limits.idle_time);
-    const std::size_t read = co_await stream.async_read_some(
-        buffer.prepare(2048), asio::redirect_error(asio::use_awaitable, error));
-    if (error) co_return false;
-    buffer.commit(read);
-  }
+asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_buffer& buffer,
+                                const Guest& guest) {
   RequestParser parser;
   parser.header_limit(shared->limits.header_bytes);
   parser.body_limit(shared->limits.body_bytes);
-  beast::get_lowest_layer(stream).expires_after(shared->limits.header_time);
-  co_await http::async_read_header(stream, buffer, parser,
-                                   asio::redirect_error(asio::use_awaitable, error));
   const AnswerStyle closing{.keep_alive = false};
-  if (error) {
-    auto reply = reply_to_unreadable(error);
-    if (reply) co_await write_reply(stream, shared, std::move(*reply), closing);
+  std::optional<HttpReply> unreadable = co_await read_head(stream, shared, buffer, parser);
+  if (unreadable) {
+    if (unreadable->status != 0) {
+      co_await write_reply(stream, shared, std::move(*unreadable), closing);
+    }
     co_return false;
   }
   const Busy busy(shared);
@@ -281,7 +315,9 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
     co_await write_reply(stream, shared, std::move(full), closing);
     co_return false;
   }
-  std::optional<HttpReply> unreadable = co_await read_body(stream, shared, buffer, parser);
+  // Before the body: what trailers behind it say is not believed.
+  const auto request = std::make_shared<HttpRequest>(request_of(parser.get()));
+  unreadable = co_await read_body(stream, shared, buffer, parser);
   if (unreadable) {
     if (unreadable->status != 0) {
       co_await write_reply(stream, shared, std::move(*unreadable), closing);
@@ -291,7 +327,8 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
   const AnswerStyle style{.version = parser.get().version(),
                           .keep_alive = parser.get().keep_alive() && !shared->stopping,
                           .head_only = parser.get().method() == http::verb::head};
-  const auto request = std::make_shared<HttpRequest>(request_of(parser.release()));
+  request->body = std::move(parser.get().body());
+  guest.is(Guests::Stage::served);
   const auto executor = co_await asio::this_coro::executor;
   const auto box = std::make_shared<Mailbox<HttpAnswer>>(executor);
   // On a worker: handlers may read from disk.
@@ -314,11 +351,12 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
 }
 
 template <class Stream>
-asio::awaitable<void> serve(Stream& stream, SharedPtr shared) {
+asio::awaitable<void> serve(Stream& stream, SharedPtr shared, const Guest& guest) {
   beast::flat_buffer buffer(shared->limits.header_bytes + 65'536);
   while (!shared->stopping) {
-    const bool going = co_await serve_one(stream, shared, buffer);
+    const bool going = co_await serve_one(stream, shared, buffer, guest);
     if (!going) break;
+    guest.is(Guests::Stage::quiet);
   }
 }
 

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <atomic>
-#include <map>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -29,38 +30,40 @@ struct HttpShared {
   Streams* streams = nullptr;
   std::weak_ptr<asio::io_context> io;
 
-  std::atomic<std::size_t> connections{0};
+  Guests guests;
   std::atomic<std::size_t> busy{0};  // between a request's header and the end of its answer
   std::atomic<std::uint64_t> bodies_bytes{0};
   std::atomic<bool> stopping{false};
-
-  // False: this address has enough already.
-  bool enter(const std::string& address);
-  void leave(const std::string& address);
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::size_t> by_address_;
 };
 using SharedPtr = std::shared_ptr<HttpShared>;
 
-// A connection that is counted as long as it lives; `enter` has let it in.
+// A connection that is counted as long as it lives.
 class Guest {
  public:
-  Guest(SharedPtr shared, std::string address)
-      : shared_(std::move(shared)), address_(std::move(address)) {}
-  ~Guest() { shared_->leave(address_); }
+  // Null: there is no place. `strand`: of its connection, on which it is sent away.
+  static std::shared_ptr<Guest> let_in(SharedPtr shared, const std::string& address,
+                                       Guests::Stage stage, const asio::any_io_executor& strand);
+
+  explicit Guest(SharedPtr shared) : shared_(std::move(shared)) {}
+  ~Guest() {
+    if (number_ != 0) shared_->guests.leave(number_);
+  }
   Guest(const Guest&) = delete;
   Guest& operator=(const Guest&) = delete;
 
+  // How its connection is ended; on its strand, and as long as the guest lives.
+  void is_sent_away_by(std::function<void()> close) { close_ = std::move(close); }
+  void is(Guests::Stage stage) const { shared_->guests.move(number_, stage); }
+
  private:
   SharedPtr shared_;
-  std::string address_;
+  std::uint64_t number_ = 0;
+  std::function<void()> close_;
 };
+using GuestPtr = std::shared_ptr<Guest>;
 
-asio::awaitable<void> serve_plain(asio::ip::tcp::socket socket, SharedPtr shared,
-                                  std::string address);
-asio::awaitable<void> serve_tls(asio::ip::tcp::socket socket, SharedPtr shared, std::string address,
+asio::awaitable<void> serve_plain(asio::ip::tcp::socket socket, SharedPtr shared, GuestPtr guest);
+asio::awaitable<void> serve_tls(asio::ip::tcp::socket socket, SharedPtr shared, GuestPtr guest,
                                 std::shared_ptr<asio::ssl::context> tls);
 
 }  // namespace berth::api

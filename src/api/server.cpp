@@ -77,6 +77,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
   auto parts = std::make_unique<Parts>(options, service, std::move(hooks));
   auto grpc = GrpcServer::start({.address = options.grpc_address,
                                  .tls = *tls,
+                                 .message_bytes_max = options.message_bytes_max,
                                  .reflection = options.reflection},
                                 *parts->handlers, *parts->authenticator);
   if (!grpc.ok()) return grpc.error();

@@ -24,6 +24,7 @@ struct ApiOptions {
   TlsFiles tls;
   bool reflection = true;
   HttpLimits http_limits;
+  int message_bytes_max = 4 << 20;  // over gRPC
   std::size_t payload_bytes_max = 1U << 20;
   std::size_t streams_max = 1024;  // of events, output and submits, over both doors
   std::string version;

@@ -30,8 +30,7 @@ class Tls : public ::testing::Test {
     std::ofstream(files_ / name) << text;
     return files_ / name;
   }
-  void serve(bool asks_clients) {
-    ApiOptions options;
+  void serve(bool asks_clients, ApiOptions options = {}) {
     options.tls = {.certificate = files_ / "server.pem", .key = files_ / "server.key"};
     if (asks_clients) options.tls.client_ca = files_ / "clients.pem";
     doors_ = std::make_unique<testing::Doors>(std::move(options));
@@ -105,6 +104,19 @@ class Tls : public ::testing::Test {
   std::unique_ptr<testing::Doors> doors_;
   mutable bool taken_up_ = false;
 };
+
+// Connections that never say hello give way, also those of one's own address.
+TEST_F(Tls, HalfOpenHandshakesKeepNobodyOut) {
+  ApiOptions options;
+  options.http_limits.guests = {
+      .all = 8, .per_address = 8, .greetings = 4, .greetings_per_address = 4};
+  serve(false, std::move(options));
+  std::vector<std::unique_ptr<testing::RawHttp>> silent;
+  for (int i = 0; i < 32; ++i)
+    silent.push_back(std::make_unique<testing::RawHttp>(doors_->server->http_port()));
+  EXPECT_NE(get(std::nullopt), kNobody);
+  EXPECT_FALSE(silent.front()->receive()) << "it was sent away";
+}
 
 TEST_F(Tls, GrpcIsEncrypted) {
   serve(false);

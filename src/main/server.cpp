@@ -166,7 +166,8 @@ Status Server::start_api() {
   options.tls = {.certificate = config.server.tls_certificate,
                  .key = config.server.tls_key,
                  .client_ca = config.server.tls_client_ca};
-  options.http_limits.connections = config.limits.http_max_connections;
+  options.http_limits.guests.all = config.limits.http_max_connections;
+  options.message_bytes_max = static_cast<int>(config.limits.max_message);
   options.http_limits.body_bytes = static_cast<std::uint64_t>(config.limits.max_message);
   options.http_limits.header_time = milliseconds_of(config.limits.http_header_timeout);
   options.http_limits.body_time = milliseconds_of(config.limits.http_body_timeout);

@@ -1,8 +1,9 @@
-// Fuzz: any bytes as an HTTP request: its route, its path and query, its body as JSON. Nothing
-// crashes; a message that was read is written and read again as the same; a refusal is JSON too.
+// Fuzz: any bytes as an HTTP request: its head, its route, its path and query, its body as JSON.
+// Nothing crashes; a head that is taken reads in one way only; a message that was read is written
+// and read again as the same; a refusal is JSON too.
 //
-// The input is the first line "VERB TARGET", lines of headers, an empty line and the body. The
-// grammar of HTTP itself is Beast's.
+// The input is the first line "VERB TARGET", lines of headers, an empty line and the body. The rest
+// of HTTP's grammar is Beast's.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <google/protobuf/struct.pb.h>
 
 #include "api/http_fill.h"
+#include "api/http_head.h"
 #include "base/assert.h"
 #include "berth/v1/scheduler.pb.h"
 #include "tests/fuzz/check.h"
@@ -106,6 +108,27 @@ void check_method(api::Method method, const api::Matched& matched,
   if (!api::read_json(request.body, *answer)) check_written(*answer);
 }
 
+// Both as it came, and with the line ends of HTTP.
+void check_head(std::string_view text) {
+  const std::size_t size = api::head_size(text);
+  if (const auto flaw = api::flaw_in_head(text.substr(0, size))) {
+    check(flaw->status >= 400 && !flaw->message.empty(), "a refusal says why");
+    return;
+  }
+  const std::string_view head = text.substr(0, size);
+  check(!api::flaw_in_lines(head), "lines that are refused early are refused late");
+  check(head.find("\r\n ") == head.npos && head.find("\r\n\t") == head.npos, "nothing is folded");
+}
+
+std::string with_line_ends(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n') result += '\r';
+    result += c;
+  }
+  return result;
+}
+
 }  // namespace
 }  // namespace berth::fuzz
 
@@ -113,7 +136,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace berth;
   set_assert_handler(fuzz::print_assert);
   google::protobuf::SetLogHandler(nullptr);
-  const api::HttpRequest request = fuzz::parse({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  fuzz::check_head(text);
+  fuzz::check_head(fuzz::with_line_ends(text));
+  const api::HttpRequest request = fuzz::parse(text);
   const auto route = api::match_route(request.method, request.target);
   const auto* matched = std::get_if<api::Matched>(&route);
   if (matched == nullptr) return 0;

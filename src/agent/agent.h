@@ -51,6 +51,7 @@ struct AgentOptions {
   std::set<std::string> ranks_by_node;
   std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt
   Duration output_ttl = minutes(24 * 60);  // for tasks that name no time of their own
+  std::function<Time()> clock;             // by which outputs are kept; none: the wall clock
   Duration default_run_limit{};            // zero: none
   Duration default_stop_grace = seconds(10);
   Duration heartbeat = seconds(1);

@@ -43,7 +43,7 @@ void Outputs::add(const berth::v1::Lease& lease) {
 void Outputs::keep(std::uint64_t lease) {
   const auto found = leases_.find(lease);
   if (found == leases_.end() || found->second.kept) return;
-  const std::int64_t until = unix_ms() + found->second.ttl.ns / 1'000'000;
+  const std::int64_t until = now_ms() + found->second.ttl.ns / 1'000'000;
   found->second.kept = true;
   worker_.post([this, lease, until, attempts = found->second.attempts] {
     bool is_silent = true;
@@ -73,8 +73,10 @@ void Outputs::find_kept() {
   });
 }
 
+std::int64_t Outputs::now_ms() const { return clock_ ? clock_().ns / 1'000'000 : unix_ms(); }
+
 void Outputs::forget_at(std::uint64_t lease, std::int64_t until_unix_ms) {
-  const Duration left = milliseconds(std::max<std::int64_t>(0, until_unix_ms - unix_ms()));
+  const Duration left = milliseconds(std::max<std::int64_t>(0, until_unix_ms - now_ms()));
   loop_.after(left, [this, lease] { forget(lease); });
 }
 

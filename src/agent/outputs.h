@@ -33,12 +33,15 @@ class Outputs {
 
   static constexpr std::size_t kSilentMax = 4096;
 
-  // `ttl`: for tasks that name no time of their own. `is_open`: it has not ended yet.
-  Outputs(Loop& loop, Worker& worker, LeaseStore& store, Duration ttl, Send send, IsOpen is_open)
+  // `ttl`: for tasks that name no time of their own. `clock` goes on over restarts. `is_open`: it
+  // has not ended yet.
+  Outputs(Loop& loop, Worker& worker, LeaseStore& store, Duration ttl, std::function<Time()> clock,
+          Send send, IsOpen is_open)
       : loop_(loop),
         worker_(worker),
         store_(store),
         ttl_(ttl),
+        clock_(std::move(clock)),
         send_(std::move(send)),
         is_open_(std::move(is_open)) {}
 
@@ -71,6 +74,7 @@ class Outputs {
     Stream err;
   };
 
+  std::int64_t now_ms() const;
   void forget_at(std::uint64_t lease, std::int64_t until_unix_ms);
   void forget(std::uint64_t lease);
   void remember_as_silent(std::uint64_t lease);
@@ -89,6 +93,7 @@ class Outputs {
   Worker& worker_;
   LeaseStore& store_;
   Duration ttl_;
+  std::function<Time()> clock_;
   Send send_;
   IsOpen is_open_;
   bool kept_known_ = false;

@@ -54,7 +54,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
           [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result) {
             leases_.task_ended(lease, task_no, std::move(result));
           }),
-      outputs_(loop, worker, store_, options.output_ttl, send_,
+      outputs_(loop, worker, store_, options.output_ttl, options.clock, send_,
                [this](std::uint64_t lease, std::uint64_t task_no) {
                  return leases_.is_open(lease, task_no);
                }),

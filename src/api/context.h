@@ -36,6 +36,10 @@ struct ApiContext {
       : service(the_service), hooks(std::move(the_hooks)), streams(streams_max) {}
 
   Time now() const { return service.options().clock(); }
+  // How engine time is told to people, as released.
+  service::ClockMapped clock() const {
+    return service.view().read([](const service::Board& board) { return board.names().clock(); });
+  }
 
   service::Service& service;
   MainHooks hooks;

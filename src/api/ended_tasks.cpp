@@ -8,6 +8,7 @@
 #include "api/task_status.h"
 #include "api/usage.h"
 #include "core/model/reason.h"
+#include "service/clock.h"
 #include "service/projector.h"
 
 namespace berth::api {
@@ -15,7 +16,10 @@ namespace {
 
 constexpr int kListsMax = 8;  // reads of the history for one page: each is bounded
 
-std::int64_t unix_ms_of(std::int64_t ns) { return ns / 1'000'000; }
+// The history has engine time.
+std::int64_t unix_ms_of(std::int64_t ns, const service::ClockMapped& clock) {
+  return ns == 0 ? 0 : service::wall_time(Time{ns}, clock).ns / 1'000'000;
+}
 
 v1::TaskState state_named(const std::string& name) {
   for (std::size_t i = 0; i < core::kTaskStates.size(); ++i) {
@@ -58,18 +62,20 @@ void fill_result(v1::TaskResult& to, const store::EndedTask& task) {
   to.set_result(task.result.data(), task.result.size());
 }
 
-void fill_attempt(v1::Attempt& to, const store::EndedAttempt& from) {
+void fill_attempt(v1::Attempt& to, const store::EndedAttempt& from,
+                  const service::ClockMapped& clock) {
   to.set_number(from.number);
   for (const std::string& gpu : from.gpus)
     to.add_gpus(gpu);
-  to.set_started_unix_ms(unix_ms_of(from.started_ns));
-  to.set_ended_unix_ms(unix_ms_of(from.ended_ns));
+  to.set_started_unix_ms(unix_ms_of(from.started_ns, clock));
+  to.set_ended_unix_ms(unix_ms_of(from.ended_ns, clock));
   to.mutable_result()->set_completed(from.outcome == "completed");
   to.mutable_result()->set_failure(failure_named(from.outcome));
   to.mutable_result()->set_exit_status(from.exit_status);
 }
 
-v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail) {
+v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail,
+                         const service::ClockMapped& clock) {
   v1::TaskStatus status;
   status.set_task_id(task.task_id);
   status.set_task_no(task.task_no);
@@ -77,10 +83,10 @@ v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail
   status.set_task_type(task.queue);
   status.set_state(state_named(task.state));
   if (!task.reason.code.empty()) fill_reason(*status.mutable_reason(), task.reason);
-  status.set_submitted_unix_ms(unix_ms_of(task.submitted_ns));
-  status.set_eligible_unix_ms(unix_ms_of(task.eligible_ns));
-  status.set_started_unix_ms(unix_ms_of(task.started_ns));
-  status.set_ended_unix_ms(unix_ms_of(task.ended_ns));
+  status.set_submitted_unix_ms(unix_ms_of(task.submitted_ns, clock));
+  status.set_eligible_unix_ms(unix_ms_of(task.eligible_ns, clock));
+  status.set_started_unix_ms(unix_ms_of(task.started_ns, clock));
+  status.set_ended_unix_ms(unix_ms_of(task.ended_ns, clock));
   status.set_group(task.group);
   for (const auto& [key, value] : task.labels)
     (*status.mutable_labels())[key] = value;
@@ -98,7 +104,7 @@ v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail
   }
   if (detail.with_history) {
     for (const store::EndedAttempt& attempt : task.attempts)
-      fill_attempt(*status.add_history(), attempt);
+      fill_attempt(*status.add_history(), attempt, clock);
   }
   return status;
 }
@@ -152,7 +158,7 @@ std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,
   const auto found = context.service.history().find(task.value);
   const auto* row = readable(context, found);
   if (row == nullptr || !row->has_value()) return std::nullopt;
-  return status_of(**row, detail);
+  return status_of(**row, detail, context.clock());
 }
 
 std::optional<v1::TaskStatus> find_ended(const ApiContext& context, const std::string& tenant,
@@ -160,7 +166,7 @@ std::optional<v1::TaskStatus> find_ended(const ApiContext& context, const std::s
   const auto found = context.service.history().find_by_id(tenant, task_id);
   const auto* row = readable(context, found);
   if (row == nullptr || !row->has_value()) return std::nullopt;
-  return status_of(**row, detail);
+  return status_of(**row, detail, context.clock());
 }
 
 namespace {
@@ -189,13 +195,14 @@ std::vector<store::EndedTask> just_ended(const ApiContext& context, std::size_t 
 EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
                      const std::string& tenant, std::uint64_t below, std::size_t most) {
   EndedPage page;
+  const service::ClockMapped clock = context.clock();
   store::HistoryFilter wanted = history_filter(filter, tenant);
   wanted.before_task_no = below;
   std::set<std::uint64_t> told;
   if (below == 0) {
     for (const store::EndedTask& task : just_ended(context, most)) {
       if (!matches(wanted, task) || !fits(filter, task)) continue;
-      page.tasks.push_back(status_of(task, {}));
+      page.tasks.push_back(status_of(task, {}, clock));
       told.insert(task.task_no);
     }
   }
@@ -206,7 +213,7 @@ EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
     if (rows == nullptr) return page;
     for (const store::EndedTask& task : rows->tasks) {
       if (fits(filter, task) && !told.contains(task.task_no)) {
-        page.tasks.push_back(status_of(task, {}));
+        page.tasks.push_back(status_of(task, {}, clock));
       }
     }
     page.next = rows->more_before.value_or(0);
@@ -229,8 +236,8 @@ std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::str
       is_parent = is_parent || parent == tenant;
     }
   });
-  const auto result =
-      context.service.history().usage(is_parent ? "" : tenant, days, context.now().ns);
+  const auto result = context.service.history().usage(is_parent ? "" : tenant, days,
+                                                      context.now().ns, context.clock().ahead.ns);
   const auto* rows = readable(context, result);
   if (rows == nullptr) return {};
   std::vector<v1::UsageLine> lines = usage_with_below(*rows, [&](const std::string& name) {

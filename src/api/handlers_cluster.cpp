@@ -22,8 +22,8 @@ void fill_batch(v1::RunningBatch& batch, LeaseId id, const service::LeaseLine& l
                 const std::string& tenant, const Board& board) {
   batch.set_gpu_memory_mb(lease.vram.value);
   const Time since = lease.started == Time::never() ? lease.granted : lease.started;
-  batch.set_started_unix_ms(unix_ms(since));
-  batch.set_expected_end_unix_ms(unix_ms(since + lease.expected));
+  batch.set_started_unix_ms(unix_ms(since, board));
+  batch.set_expected_end_unix_ms(unix_ms(since + lease.expected, board));
   for (const TaskNo task : lease.tasks) {
     if (static_cast<std::size_t>(batch.task_ids_size()) >= kRunningMax) break;
     const service::TaskLine* line = board.tasks().find(task);

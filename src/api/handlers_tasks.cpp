@@ -27,7 +27,7 @@ void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
   if (!why.binding.empty())
     *status.mutable_reason() = reason_message(why.binding.front(), board, whom);
   if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
-  if (why.start) status.set_expected_start_unix_ms(unix_ms(why.start->likely));
+  if (why.start) status.set_expected_start_unix_ms(unix_ms(why.start->likely, board));
 }
 
 v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::Explanation& why,
@@ -46,13 +46,13 @@ v1::ExplainTaskResponse explanation_message(v1::TaskStatus status, const core::E
       response.set_holder_gpu(gpus[why.holder->gpu.value].name);
     }
     if (why.holder->expected_end != Time::never()) {
-      response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end));
+      response.set_holder_ends_unix_ms(unix_ms(why.holder->expected_end, board));
     }
   }
   if (why.start) {
-    response.set_expected_start_unix_ms(unix_ms(why.start->likely));
-    response.set_earliest_start_unix_ms(unix_ms(why.start->low));
-    response.set_latest_start_unix_ms(unix_ms(why.start->high));
+    response.set_expected_start_unix_ms(unix_ms(why.start->likely, board));
+    response.set_earliest_start_unix_ms(unix_ms(why.start->low, board));
+    response.set_latest_start_unix_ms(unix_ms(why.start->high, board));
   }
   return response;
 }

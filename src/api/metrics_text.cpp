@@ -58,6 +58,9 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(stats.history_failures));
   out.single("berth_snapshots_total", "counter", "Snapshots written since the start.",
              number(stats.snapshots));
+  out.single("berth_wall_clock_ahead_seconds", "gauge",
+             "How far the wall clock is ahead of engine time; changes only when it was set.",
+             static_cast<double>(stats.wall_ahead_ns) / 1e9);
   out.single("berth_packing_table_version", "gauge",
              "Version of the table that packing was last given; 0: none was ever learned.",
              number(stats.packing_table_version));

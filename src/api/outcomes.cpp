@@ -1,6 +1,7 @@
 // See outcomes.h.
 #include "api/outcomes.h"
 
+#include "api/task_status.h"
 #include "config/diagnostics.h"
 
 namespace berth::api {
@@ -27,7 +28,7 @@ v1::Reason reason_message(const core::Reason& reason, const service::Board& boar
   message.set_unit(words.unit);
   message.set_subject(words.subject);
   message.set_never(words.never);
-  if (reason.at != Time::never()) message.set_retry_at_unix_ms(reason.at.ns / 1'000'000);
+  message.set_retry_at_unix_ms(unix_ms(reason.at, board));
   return message;
 }
 

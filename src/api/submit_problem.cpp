@@ -55,6 +55,7 @@ std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, con
                           .path = path,
                           .request_id = request_id,
                           .now = context.now(),
+                          .clock = context.clock(),
                           .limits = context.limits};
   auto read = read_task_spec(spec, where);
   if (auto* flaws = std::get_if<1>(&read)) return bad_request(std::move(*flaws));

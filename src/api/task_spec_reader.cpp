@@ -13,6 +13,7 @@
 #include "api/task_shape_reader.h"
 #include "core/model/ranges.h"
 #include "journal/running_hash.h"
+#include "service/clock.h"
 
 namespace berth::api {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 constexpr std::string_view kSignalPrefix = "signal:";
 constexpr std::int64_t kMsMax = core::kDurationMax.ns / 1'000'000;
 constexpr std::int64_t kUnixMsMax = std::numeric_limits<std::int64_t>::max() / 1'000'000 - 1;
+constexpr Time kLastInstant{kUnixMsMax * 1'000'000};
 constexpr std::string_view kStopSignals[] = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
@@ -169,15 +171,27 @@ class SpecReader {
         duration("checkpoint_interval_ms", spec_.checkpoint_interval_ms());
     task_.spec.restart_cost = duration("restart_cost_ms", spec_.restart_cost_ms());
     if (within("not_before_unix_ms", spec_.not_before_unix_ms(), 0, kUnixMsMax)) {
-      task_.spec.not_before = {spec_.not_before_unix_ms() * 1'000'000};
+      task_.spec.not_before = instant(spec_.not_before_unix_ms());
     }
     if (spec_.deadline_unix_ms() != 0) read_deadline();
   }
 
+  // 0 and what lies before engine time's beginning: at once.
+  Time instant(std::int64_t unix_ms) const {
+    const Time wall{unix_ms * 1'000'000};
+    if (wall.ns == 0) return wall;
+    return std::clamp(service::engine_time(wall, context_.clock), Time{}, kLastInstant);
+  }
+
   void read_deadline() {
     if (!within("deadline_unix_ms", spec_.deadline_unix_ms(), 0, kUnixMsMax)) return;
-    const Time deadline{spec_.deadline_unix_ms() * 1'000'000};
-    if (deadline <= context_.now) return wrong("deadline_unix_ms", "has passed");
+    const Time deadline = instant(spec_.deadline_unix_ms());
+    if (deadline <= context_.now) {
+      return wrong("deadline_unix_ms",
+                   "has passed: it was " +
+                       std::to_string((context_.now - deadline).ns / 1'000'000) +
+                       " ms ago by the server's clock");
+    }
     if (deadline <= task_.spec.not_before) {
       return wrong("deadline_unix_ms", "is not after not_before_unix_ms: it could never start");
     }

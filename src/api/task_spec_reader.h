@@ -36,7 +36,8 @@ struct SpecContext {
   std::string tenant;  // whose task it is
   std::string path;    // stands before the fields in errors: "task."
   std::string request_id;
-  Time now;  // absolute instants are compared with it
+  Time now;                    // absolute instants are compared with it
+  service::ClockMapped clock;  // by which they become engine time
   SpecLimits limits;
 };
 

@@ -130,6 +130,27 @@ TEST(TaskSpecReader, TakesEveryField) {
   EXPECT_EQ(task.card->labels.front().first, "a");
 }
 
+TEST(TaskSpecReader, InstantsBecomeEngineTimeByTheWallClock) {
+  const Duration ahead = minutes(24 * 60);  // of the wall clock, against engine time
+  SpecContext where = context();
+  where.clock.ahead = ahead;
+  v1::TaskSpec spec = minimal();
+  spec.set_not_before_unix_ms((kNow + ahead + seconds(1)).ns / 1'000'000);
+  spec.set_deadline_unix_ms((kNow + ahead + seconds(30)).ns / 1'000'000);
+  auto read = read_task_spec(spec, where);
+  ASSERT_EQ(read.index(), 0U);
+  const service::NewTask& task = std::get<0>(read);
+  EXPECT_EQ(task.spec.not_before, kNow + seconds(1));
+  EXPECT_EQ(task.card->deadline, kNow + seconds(30));
+  EXPECT_EQ(task.spec.tolerated_wait, seconds(30));
+
+  spec.set_deadline_unix_ms((kNow + seconds(30)).ns / 1'000'000);
+  read = read_task_spec(spec, where);
+  ASSERT_EQ(read.index(), 1U);
+  EXPECT_EQ(std::get<1>(read).at(0).flaw,
+            "has passed: it was 86370000 ms ago by the server's clock");
+}
+
 TEST(TaskSpecReader, AShareAndAPayloadAreTaken) {
   v1::TaskSpec spec = minimal();
   spec.set_share_milli(250);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/outcomes.h"
+#include "service/clock.h"
 
 namespace berth::api {
 namespace {
@@ -33,8 +34,8 @@ void fill_attempt(v1::Attempt& attempt, const service::AttemptLine& line,
   attempt.set_number(line.number);
   for (const GpuId gpu : line.gpus)
     attempt.add_gpus(name_in(board.names().gpus(), gpu));
-  attempt.set_started_unix_ms(unix_ms(line.started));
-  attempt.set_ended_unix_ms(unix_ms(line.ended));
+  attempt.set_started_unix_ms(unix_ms(line.started, board));
+  attempt.set_ended_unix_ms(unix_ms(line.ended, board));
   if (!line.result.empty()) attempt.mutable_result()->ParseFromString(line.result);
 }
 
@@ -58,7 +59,10 @@ v1::TaskState state_message(core::TaskState state) {
   return static_cast<v1::TaskState>(static_cast<int>(state) + 1);
 }
 
-std::int64_t unix_ms(Time time) { return time == Time::never() ? 0 : time.ns / 1'000'000; }
+std::int64_t unix_ms(Time time, const service::Board& board) {
+  if (time == Time::never() || time.ns == 0) return 0;
+  return service::wall_time(time, board.names().clock()).ns / 1'000'000;
+}
 
 service::ReasonFor reader_of(const service::TaskCard& card, bool sees_all) {
   return {card.task, sees_all ? TenantId::none() : card.tenant};
@@ -74,9 +78,9 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const St
   status.set_state(state_message(line.state));
   if (const core::Reason reason = reason_of(line, board.names()))
     *status.mutable_reason() = reason_message(reason, board, reader_of(card, detail.sees_all));
-  status.set_submitted_unix_ms(unix_ms(card.submitted));
-  status.set_eligible_unix_ms(unix_ms(line.eligible));
-  status.set_ended_unix_ms(unix_ms(line.ended));
+  status.set_submitted_unix_ms(unix_ms(card.submitted, board));
+  status.set_eligible_unix_ms(unix_ms(line.eligible, board));
+  status.set_ended_unix_ms(unix_ms(line.ended, board));
   status.set_group(card.group_name);
   for (const auto& [key, value] : card.labels)
     (*status.mutable_labels())[key] = value;
@@ -88,7 +92,7 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const St
   status.set_attempts(last.number);
   for (const GpuId gpu : last.gpus)
     status.add_gpus(name_in(board.names().gpus(), gpu));
-  status.set_started_unix_ms(unix_ms(last.started));
+  status.set_started_unix_ms(unix_ms(last.started, board));
   if (!last.result.empty()) status.mutable_result()->ParseFromString(last.result);
   if (!detail.with_history) return;
   for (const service::AttemptLine& attempt : line.attempts) {
@@ -101,7 +105,7 @@ v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,
   v1::TaskEvent event;
   const service::TaskCard& card = *change.card;
   event.set_sequence(change.ordinal);
-  event.set_at_unix_ms(unix_ms(change.at));
+  event.set_at_unix_ms(unix_ms(change.at, board));
   event.set_task_id(service::id_of(card));
   event.set_task_no(card.task.value);
   event.set_user_id(name_in(board.names().tenants(), card.tenant));

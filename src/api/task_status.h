@@ -27,7 +27,8 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const St
 v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,
                             const service::Board& board);
 
-std::int64_t unix_ms(Time time);  // 0 for never
+// By the wall clock; 0 for never, and for what has not been.
+std::int64_t unix_ms(Time time, const service::Board& board);
 
 // Which tasks a filter means. `tenant`: only its tasks; "": of all tenants.
 class TaskMatcher {

@@ -35,6 +35,7 @@ void read_server(TableReader& table, ServerSection& server) {
   table.text("http_address", server.http_address);
   table.text("data", server.data);
   table.text("timezone", server.timezone);
+  table.number("max_downtime", server.max_downtime, durations());
   read_word(table, "log_level", log_level_names(), server.log_level);
   read_word(table, "log_format", log_format_names(), server.log_format);
   table.text("tls_certificate", server.tls_certificate);

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 
 namespace berth::main {
 namespace {
@@ -19,9 +20,13 @@ std::int64_t read_clock(clockid_t clock) {
 
 std::int64_t wall_unix_ns() { return read_clock(CLOCK_REALTIME); }
 
-std::function<Time()> engine_clock() {
-  const std::int64_t ahead = wall_unix_ns() - read_clock(CLOCK_BOOTTIME);
-  return [ahead] { return Time{read_clock(CLOCK_BOOTTIME) + ahead}; };
+Time boot_time() { return Time{read_clock(CLOCK_BOOTTIME)}; }
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
 }
 
 std::function<Time(Time)> day_ends_in(const std::string& timezone) {

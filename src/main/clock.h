@@ -1,4 +1,5 @@
-// The server's clocks: engine time, which only goes forward, and the ends of days in a time zone.
+// The server's clocks: the one that only goes forward, the one on the wall, and the ends of days in
+// a time zone.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,11 @@ namespace berth::main {
 
 std::int64_t wall_unix_ns();
 
-// Unix nanoseconds at the first call, advanced by the boot-time clock from then on: setting the
-// wall clock does not move it, and the machine's sleep counts.
-std::function<Time()> engine_clock();
+// Since the machine was booted: setting the wall clock does not move it, and the machine's sleep
+// counts.
+Time boot_time();
+// Which boot that was; "": the kernel does not say.
+std::string boot_id();
 
 // When the day of an instant ends in the time zone. Sets TZ of the process: call it before threads
 // begin.

@@ -36,7 +36,9 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;
   options.make_unknown_tenants = config.tenant_defaults.make_unknown;
   options.version = std::string(cli::version());
-  options.clock = engine_clock();
+  options.clock = boot_time;
+  options.boot = boot_id();
+  options.max_downtime = config.server.max_downtime;
   options.next_day = day_ends_in(config.server.timezone);
   options.wall_clock = wall_unix_ns;
   options.log = log_warning;
@@ -114,6 +116,7 @@ Status Server::start_agent() {
   options.ranks_by_node = ranked_by_node(config);
   options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
   options.output_ttl = config.tasks.output_ttl;
+  options.clock = service_->options().clock;
   options.default_run_limit = config.tasks.run_limit.value_or(Duration{0});
   options.default_stop_grace = config.tasks.stop_grace;
   options.time_scale = trials_.time_scale;

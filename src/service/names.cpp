@@ -148,6 +148,8 @@ void Names::apply(const Note& note) {
   } else if (const auto* s = std::get_if<SignalNamed>(&note)) {
     signals_[{s->tenant.value, s->name}] = s->signal;
     grown(signal_names_, s->signal.value) = {s->tenant, s->name};
+  } else if (const auto* clock = std::get_if<ClockMapped>(&note)) {
+    clock_ = *clock;
   }
 }
 

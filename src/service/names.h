@@ -1,6 +1,6 @@
 // Names: which name has which number, and what was last said of it: tenants, queues, models, nodes,
-// GPUs, their kinds, racks and islands, classes of work, groups, signals. A plain value without
-// locks; the sequencer has one at the newest event, the view one at the last released.
+// GPUs, their kinds, racks and islands, classes of work, groups, signals, instants. A plain value
+// without locks; the sequencer has one at the newest event, the view one at the last released.
 //
 // Numbers are dense and never reused, but for those of classes of work: there are few, so that one
 // that nothing names any more is given to another. It changes only by apply, with notes and events
@@ -72,6 +72,8 @@ class Names {
   const std::vector<NodeEntry>& nodes() const { return nodes_; }
   const core::PolicySpec& policy() const { return policy_; }
   const TableEntry& packing_table() const { return packing_table_; }
+  // By what the instants have their names for people.
+  const ClockMapped& clock() const { return clock_; }
 
   // None: no such name.
   TenantId tenant(std::string_view name) const;
@@ -128,6 +130,7 @@ class Names {
   std::vector<std::pair<TenantId, std::string>> signal_names_;
   core::PolicySpec policy_;
   TableEntry packing_table_;
+  ClockMapped clock_;
   GroupId next_group_{0};
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
   Index kind_index_, rack_index_, island_index_, work_class_index_;

@@ -109,6 +109,8 @@ void fields(Visit&& visit, N& n) {
     visit(n.noun, n.number, n.name);
   } else if constexpr (std::is_same_v<T, NodeNamed>) {
     visit(n.node, n.name, n.agent, n.address);
+  } else if constexpr (std::is_same_v<T, ClockMapped>) {
+    visit(n.boot, n.boot_ns, n.at, n.ahead);
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -171,6 +173,8 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_plain<PartNamed>(in);
     case 11:
       return read_plain<NodeNamed>(in);
+    case 12:
+      return read_plain<ClockMapped>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};

@@ -67,13 +67,23 @@ struct AttemptResult {
   std::string result;  // a serialized berth.v1.TaskResult, opaque here
   bool operator==(const AttemptResult&) const = default;
 };
-// The server began an epoch. Engine time and the wall clock were equal then, up to `behind`.
+// The server began an epoch, with this wall clock.
 struct EpochBegan {
   std::uint64_t epoch = 0;
   Time at;
   std::int64_t wall_unix_ns = 0;
   std::string version;
   bool operator==(const EpochBegan&) const = default;
+};
+
+// How engine time stands to the machine's clocks: told when an epoch begins, and again when the
+// wall clock was set. See clock.h.
+struct ClockMapped {
+  std::string boot;  // names the boot; "": not known
+  std::int64_t boot_ns = 0;
+  Time at;         // engine time, when the boot-time clock said `boot_ns`
+  Duration ahead;  // of the wall clock, against engine time
+  bool operator==(const ClockMapped&) const = default;
 };
 
 // A kind of GPU, a rack, an island of NVLink or a class of work has this name.
@@ -93,8 +103,9 @@ struct NodeNamed {
   bool operator==(const NodeNamed&) const = default;
 };
 
-using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
-                          TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed>;
+using Note =
+    std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
+                 TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed, ClockMapped>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

@@ -22,6 +22,7 @@ constexpr std::uint32_t kNames = 2;
 constexpr std::uint32_t kKeys = 3;
 constexpr std::uint32_t kBoard = 4;
 constexpr std::uint32_t kEpoch = 5;
+constexpr std::uint32_t kClock = 6;  // snapshots of before it was kept have none
 
 constexpr std::uint32_t kSnapshotVersion = 3;
 
@@ -62,6 +63,7 @@ std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const
   keys.encode(out.begin_section(kKeys));
   BoardCodec::encode(out.begin_section(kBoard), board);
   out.begin_section(kEpoch).i64(now.ns);
+  encode_note(out.begin_section(kClock), names.clock());
   const journal::Writer bytes = out.finish();
   return {bytes.view().begin(), bytes.view().end()};
 }
@@ -105,6 +107,12 @@ Status Replayer::restore(journal::ByteView bytes) {
   at_.now.ns = epoch.i64();
   if (!epoch.ok() || !epoch.at_end() || at_.now < engine->engine.state().now) {
     return damaged("time");
+  }
+
+  if (const auto clock = snapshot->section(kClock)) {
+    const std::optional<Note> note = decode_note(*clock, {});
+    if (!note || !std::holds_alternative<ClockMapped>(*note)) return damaged("clock");
+    board_.apply(*note);
   }
 
   at_.engine = std::move(engine->engine);

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "core/state/state.h"
+#include "service/clock.h"
 
 namespace berth::service {
 
@@ -25,12 +26,19 @@ Sequencer::Sequencer(SequencerOptions options, Position at)
   group_->first_ordinal = ordinal_ + 1;
 }
 
-void Sequencer::begin_epoch(Time now, std::int64_t wall_unix_ns, const std::string& version) {
+void Sequencer::begin_epoch(const ClockMapped& clock, const std::string& version) {
+  const Time now = clock.at;
   ++epoch_;
-  note(EpochBegan{epoch_, now, wall_unix_ns, version});
+  note(EpochBegan{epoch_, now, wall_time(now, clock).ns, version});
+  note(clock);
   step(core::Tick{}, now);
   // Tasks are numbered from 1 for people and agents: a submit without a tenant spends the 0.
   if (engine_.next_task_no() == TaskNo{0}) step(core::Submit{TaskNo{0}, {}}, now);
+}
+
+void Sequencer::map_clock(const ClockMapped& clock, Time now) {
+  note(clock);
+  step(core::Tick{}, now);
 }
 
 void Sequencer::tick(Time now) { step(core::Tick{}, now); }

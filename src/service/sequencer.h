@@ -48,8 +48,10 @@ class Sequencer {
  public:
   Sequencer(SequencerOptions options, Position at);
 
-  // The first thing of a process: a new epoch.
-  void begin_epoch(Time now, std::int64_t wall_unix_ns, const std::string& version);
+  // The first thing of a process: a new epoch, at the instant of the mapping.
+  void begin_epoch(const ClockMapped& clock, const std::string& version);
+  // The wall clock was set.
+  void map_clock(const ClockMapped& clock, Time now);
 
   // Each at its `now`, never before the last one's.
   void take(SubmitCommand&& command, Time now);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "service/clock.h"
 #include "service/courier.h"
 #include "service/journal_feed.h"
 #include "service/learner.h"
@@ -31,6 +32,9 @@ namespace {
 // commands beyond twice as much. Reports are bounded by what runs.
 constexpr std::size_t kGroupBytes = 8U << 20;
 constexpr std::size_t kGroupItems = 32'768;
+// How long the engine thread sleeps at most, and how far apart two readings of clocks may be.
+constexpr Duration kLongestNap = seconds(30);
+constexpr Duration kOneMoment = milliseconds(100);
 // A stop waits so long for a disk that takes nothing.
 constexpr std::chrono::seconds kFullDiskGrace{5};
 // Tasks found ended when the journal is read again: beyond this they go to the history at once.
@@ -59,6 +63,8 @@ struct Service::Parts {
   void take(Rings::Helping&& helping, Time now);
   void run_timers(Time now);
   Duration until_wakeup() const;
+  void look_at_the_wall(Time now);
+  void begin_day(Time at);
   bool hand_over();
   Time now();
 
@@ -125,7 +131,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       snapshotter({options.data, options.snapshot_every_events, options.keep_snapshots,
                    options.journal_retention, options.remember_ids,
                    [this] { return view.oldest_needed_segment(); },
-                   [this] { return projector.projected(); }, options.log},
+                   [this] { return projector.projected(); }, options.clock, options.log},
                   recovered.snapshot_seq),
       learner({[this](ControlCommand&& command) { return rings.offer(std::move(command)); },
                options.self_play,
@@ -149,8 +155,6 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
   feed.begin_at(ordinal);
   events = sequencer.next_seq();
   hash = sequencer.hash().hash;
-  if (options.next_day) day_ends = options.next_day(last_now);
-  sequencer.day_ends_at(day_ends);
 }
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
@@ -189,19 +193,23 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   auto history_reader = store::HistoryReader::open(store::history_path(options.data));
   if (!history_reader) return history_reader.error();
 
-  // Engine time goes on where it ended, even if the wall clock was set back meanwhile.
-  const Duration behind = recovered->replayer.position().now - options.clock();
-  if (behind.ns > 0) {
-    options.clock = [clock = std::move(options.clock), behind] { return clock() + behind; };
-  }
+  const ClockReading reading{options.boot, options.clock().ns, options.wall_clock()};
+  const Position& at = recovered->replayer.position();
+  const Resumed time = at.next_seq == 0
+                           ? Resumed{begin_time(reading), ""}
+                           : resume_time(at.names.clock(), at.now, reading, options.max_downtime);
+  if (!time.remark.empty()) options.log(time.remark);
+  options.clock = [clock = std::move(options.clock),
+                   ahead = time.clock.at - Time{reading.boot_ns}] { return clock() + ahead; };
   auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*recovered),
                                        std::move(*journal), std::move(*history_writer),
                                        std::move(*history_reader));
   parts->view.remember_ended(ended.tasks);
   const std::uint64_t ordinal = parts->feed.last();
   parts->projector.add(std::move(ended), ordinal);
-  const Time now = parts->now();
-  parts->sequencer.begin_epoch(now, parts->options.wall_clock(), parts->options.version);
+  const Time before = parts->last_now;
+  parts->sequencer.begin_epoch(time.clock, parts->options.version);
+  parts->begin_day(before);
   return std::unique_ptr<Service>(new Service(std::move(parts)));
 }
 
@@ -260,6 +268,7 @@ void Service::Parts::sequence() {
     Rings::Helping helping = rings.take(until_wakeup(), {has_room(2), has_room(1)});
     const bool closed = helping.closed;
     const Time at = now();
+    look_at_the_wall(at);
     take(std::move(helping), at);
     run_timers(at);
     wakeup_ns.store(sequencer.next_wakeup().ns, std::memory_order_relaxed);
@@ -292,17 +301,34 @@ void Service::Parts::take(Rings::Helping&& helping, Time at) {
 void Service::Parts::run_timers(Time at) {
   if (day_ends <= at) {
     sequencer.day_boundary(day_ends);
-    day_ends = options.next_day(at);
-    sequencer.day_ends_at(day_ends);
+    begin_day(at);
   }
   if (sequencer.next_wakeup() <= at) sequencer.tick(at);
 }
 
-// A group that could not be handed over yet is no reason to wake: the store pokes.
+// A group that could not be handed over yet is no reason to wake: the store pokes. Waits do not
+// count the machine's sleep, and nobody tells when the wall clock is set: so it looks up sometimes.
 Duration Service::Parts::until_wakeup() const {
   const Time next = std::min(sequencer.next_wakeup(), day_ends);
-  if (next == Time::never()) return Duration::forever();
-  return std::max(Duration{0}, next - options.clock());
+  return std::clamp(next - options.clock(), Duration{0}, kLongestNap);
+}
+
+// The readings are of one moment, unless the thread was held up between them.
+void Service::Parts::look_at_the_wall(Time at) {
+  const ClockMapped& known = sequencer.names().clock();
+  const auto anew = mapped_anew(known, at, options.wall_clock());
+  if (!anew || options.clock() - at > kOneMoment) return;
+  options.log("the wall clock was set to " + change_text(known, *anew) +
+              ": engine time does not follow, wall times are mapped anew");
+  sequencer.map_clock(*anew, at);
+  begin_day(at);
+}
+
+void Service::Parts::begin_day(Time at) {
+  if (!options.next_day) return;
+  const ClockMapped& clock = sequencer.names().clock();
+  day_ends = engine_time(options.next_day(wall_time(at, clock)), clock);
+  sequencer.day_ends_at(day_ends);
 }
 
 // True: the open group is empty, or was handed to the store.
@@ -478,10 +504,12 @@ ServiceStats Service::stats() const {
   stats.dispatch_sum_s = p.dispatch.sum_s();
   stats.next_wakeup_ns = p.wakeup_ns;
   stats.now_ns = p.options.clock().ns;
-  const TableEntry table =
-      p.view.read([](const Board& board) { return board.names().packing_table(); });
-  stats.packing_table_version = table.version;
-  stats.packing_table_since_ns = table.since.ns;
+  p.view.read([&](const Board& board) {
+    const Names& names = board.names();
+    stats.packing_table_version = names.packing_table().version;
+    stats.packing_table_since_ns = wall_time(names.packing_table().since, names.clock()).ns;
+    stats.wall_ahead_ns = names.clock().ahead.ns;
+  });
   stats.packing_plays = p.learner.plays();
   stats.stalled = p.stalled;
   return stats;

@@ -50,9 +50,13 @@ struct ServiceOptions {
   std::string version;
   // A planted fault: answers before the group is on disk. The fault tests must notice.
   bool answer_before_sync = false;
-  std::function<Time()> clock;                  // engine time; never backwards within a process
-  std::function<Time(Time)> next_day;           // when the day of that instant ends; empty: never
-  std::function<std::int64_t()> wall_clock;     // unix nanoseconds
+  // Advances evenly, also while the machine sleeps, and begins anywhere. Of an open service it is
+  // engine time.
+  std::function<Time()> clock;
+  std::string boot;                              // names the boot whose clock it is; "": not known
+  std::function<std::int64_t()> wall_clock;      // unix nanoseconds; may be set at any time
+  Duration max_downtime = minutes(7 * 24 * 60);  // what the wall clock may say between two boots
+  std::function<Time(Time)> next_day;           // when the day of that wall time ends; empty: never
   std::function<void(const std::string&)> log;  // what someone should look at
   std::function<void(const std::string&)> inform;  // what is as it should be; empty: not told
 };
@@ -77,8 +81,9 @@ struct ServiceStats {
   double dispatch_sum_s = 0;
   std::int64_t next_wakeup_ns = 0;  // engine time; INT64_MAX: none
   std::int64_t now_ns = 0;
+  std::int64_t wall_ahead_ns = 0;           // of the wall clock, against engine time
   std::uint64_t packing_table_version = 0;  // 0: none was ever learned
-  std::int64_t packing_table_since_ns = 0;  // engine time
+  std::int64_t packing_table_since_ns = 0;  // wall time
   std::uint64_t packing_plays = 0;          // begun since this start
   bool stalled = false;  // the journal cannot be written (a full disk); nothing is acknowledged
 };

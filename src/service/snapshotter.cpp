@@ -2,7 +2,6 @@
 #include "service/snapshotter.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "service/named_thread.h"
@@ -116,17 +115,27 @@ Status Snapshotter::clean_up() {
     const std::uint64_t begins = next.first_seq + next.hash.count;
     const bool used =
         next.first_seq > oldest || next.number > with_specs || begins > options_.projected();
-    if (used || is_young(store::segment_path(journal, (*segments)[i].number))) break;
+    if (used || is_young(next.first_seq)) break;
     keep_from = next.number;
   }
   return store::remove_segments_before(journal, keep_from);
 }
 
-bool Snapshotter::is_young(const std::filesystem::path& segment) const {
-  std::error_code error;
-  const auto written = std::filesystem::last_write_time(segment, error);
-  const auto age = std::filesystem::file_time_type::clock::now() - written;
-  return error || age < std::chrono::nanoseconds(options_.journal_retention.ns);
+// Whether what stands before this event is young, by engine time: files have the wall clock's.
+bool Snapshotter::is_young(std::uint64_t seq) const {
+  Time at = Time::never();
+  const auto scan = store::scan_journal(
+      store::journal_folder(options_.data), seq,
+      [&](store::GroupAt, const store::SegmentInfo&, const journal::Group& group) {
+        journal::GroupCursor cursor(group);
+        while (cursor.next()) {
+          if (cursor.kind() != journal::GroupCursor::Kind::event) continue;
+          at = cursor.event().now;
+          return false;
+        }
+        return true;
+      });
+  return !scan || at == Time::never() || options_.clock() - at < options_.journal_retention;
 }
 
 }  // namespace berth::service

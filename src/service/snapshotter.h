@@ -29,6 +29,7 @@ struct SnapshotterOptions {
   Duration remember_ids{0};
   std::function<std::uint64_t()> oldest_needed_segment;
   std::function<std::uint64_t()> projected;  // ordinal up to which the history is complete
+  std::function<Time()> clock;               // engine time
   std::function<void(const std::string&)> log;
 };
 
@@ -53,7 +54,7 @@ class Snapshotter {
 
  private:
   void run();
-  bool is_young(const std::filesystem::path& segment) const;
+  bool is_young(std::uint64_t seq) const;
 
   const SnapshotterOptions options_;
   std::mutex mutex_;

@@ -127,9 +127,10 @@ class HistoryReader {
   // empty, and still have more behind it.
   Result<HistoryPage> list(const HistoryFilter& filter) const;
 
-  // Of the last `days` days, today included. Empty tenant: all.
-  Result<std::vector<UsageLine>> usage(std::string_view tenant, int days,
-                                       std::int64_t now_ns) const;
+  // Of the last `days` days, today included. Empty tenant: all. Rows have engine time, days are
+  // those of the wall clock, which is ahead of it.
+  Result<std::vector<UsageLine>> usage(std::string_view tenant, int days, std::int64_t now_ns,
+                                       std::int64_t wall_ahead_ns = 0) const;
 
   // One statement that only reads. Rows are not checked against their checksums.
   Result<QueryResult> query(std::string_view sql, std::size_t rows_max = 100'000) const;

@@ -208,18 +208,21 @@ Result<HistoryPage> HistoryReader::list(const HistoryFilter& filter) const {
 }
 
 Result<std::vector<UsageLine>> HistoryReader::usage(std::string_view tenant, int days,
-                                                    std::int64_t now_ns) const {
+                                                    std::int64_t now_ns,
+                                                    std::int64_t wall_ahead_ns) const {
   return with_connection([&](Connection& connection) -> Result<std::vector<UsageLine>> {
     Result<Statement> query = connection.prepare(
-        "SELECT tenant, queue, date(ended_ns / 1000000000, 'unixepoch') AS day, count(*), "
+        "SELECT tenant, queue, date((ended_ns + ?3) / 1000000000, 'unixepoch') AS day, count(*), "
         "sum(state = 'completed'), sum(charge_us) / 1000, sum(wait_ns) / 1000000 FROM ended "
         "WHERE ended_ns >= ?1 AND (?2 = '' OR tenant = ?2) "
         "GROUP BY tenant, queue, day ORDER BY day DESC, tenant, queue");
     if (!query) return query.error();
-    const std::int64_t today = now_ns - now_ns % kDayNs;
+    const std::int64_t wall_ns = std::max<std::int64_t>(0, now_ns + wall_ahead_ns);
+    const std::int64_t today = wall_ns - wall_ns % kDayNs;
     const std::int64_t back = std::clamp<std::int64_t>(days - 1, 0, today / kDayNs);
-    query->bind(0, today - back * kDayNs);
+    query->bind(0, today - back * kDayNs - wall_ahead_ns);
     query->bind(1, tenant);
+    query->bind(2, wall_ahead_ns);
     std::vector<UsageLine> lines;
     for (;;) {
       const Result<bool> row = query->step();

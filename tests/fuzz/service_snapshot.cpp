@@ -35,7 +35,7 @@ void go_on(service::Replayer& replayer) {
   const Time now = replayer.position().now;
   if (now - replayer.position().engine.state().now > minutes(60)) return;
   service::Sequencer sequencer({}, replayer.take_position());
-  sequencer.begin_epoch(now, 0, "fuzz");
+  sequencer.begin_epoch({"", 0, now, {}}, "fuzz");
   service::testing::QuickAgent agent(
       [&](v1::AgentMessage&& message) { sequencer.take(1, std::move(message), now); });
   agent.hello(2, 40'000);

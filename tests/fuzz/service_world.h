@@ -26,7 +26,7 @@ class ServiceWorld {
     session_ =
         courier_.open([this](v1::ServerMessage&& message) { agent_.receive(std::move(message)); });
     stranger_ = courier_.open([](v1::ServerMessage&&) {});
-    sequencer_.begin_epoch(now_, now_.ns, "fuzz");
+    sequencer_.begin_epoch({"", now_.ns, now_, {}}, "fuzz");
     core::QueueSpec queue;
     queue.max_batch_size = 4;
     control(service::DefineModel{"m", {Mib{4000}, Mib{100}, seconds(1), seconds(9)}});

@@ -49,7 +49,7 @@ class Desk {
         agent([this](v1::AgentMessage&& message) { said.push_back(std::move(message)); }) {
     session =
         courier.open([this](v1::ServerMessage&& message) { agent.receive(std::move(message)); });
-    sequencer.begin_epoch(now, now.ns, "test");
+    sequencer.begin_epoch({"", now.ns, now, {}}, "test");
   }
 
   // Seals and lets out until nobody has anything more to say.
@@ -142,7 +142,7 @@ class Desk {
     const auto live_state = journal::SnapshotReader::open(live_bytes);
     const auto other = journal::SnapshotReader::open(replayed_bytes);
     std::vector<std::uint32_t> different;
-    for (std::uint32_t section = 1; section <= 5; ++section) {
+    for (std::uint32_t section = 1; section <= 6; ++section) {
       if (!std::ranges::equal(*live_state->section(section), *other->section(section))) {
         different.push_back(section);
       }

@@ -38,8 +38,8 @@ class RunningService {
         agent_([this](v1::AgentMessage&& m) { service_->agent_said(session_, std::move(m)); }) {
     options.data = data;
     options.version = "test";
-    options.clock = steady_now;
-    options.wall_clock = [] { return steady_now().ns; };
+    if (!options.clock) options.clock = steady_now;
+    if (!options.wall_clock) options.wall_clock = [] { return steady_now().ns; };
     if (!options.log) options.log = [](const std::string&) {};
     Result<std::unique_ptr<Service>> opened = Service::open(std::move(options));
     if (!opened) {

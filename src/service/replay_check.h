@@ -1,5 +1,8 @@
 // Replay: decides again over a recorded journal and holds the decisions against the recorded ones.
 //
+// The actions are compared as one sequence: by which Tick one of them was decided does not matter.
+// What was due at the last Ticks and was not decided any more is not missed.
+//
 // Groups that were decided by another behaviour of the core are applied, not compared. Where the
 // journal's beginning was removed, it starts at the oldest snapshot that can be read.
 //

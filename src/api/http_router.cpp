@@ -223,25 +223,46 @@ void HttpRouter::logs(const Caller& caller, const Matched& matched, const HttpRe
                   .source = std::make_shared<TextSource<v1::LogChunk>>(source, plain, last_word)});
 }
 
+namespace {
+
+struct Health {
+  std::string status;
+  std::string message;  // "": it takes all work
+};
+
+Health health_of(const ApiContext& context) {
+  if (!context.serving) return {"stopping", "the server is stopping"};
+  const service::ServiceStats stats = context.service.stats();
+  const std::string room = "the data disk has " + std::to_string(stats.disk_free_bytes >> 20) +
+                           " MiB free, store.reserve is " +
+                           std::to_string(stats.disk_reserve_bytes >> 20) + " MiB: ";
+  if (stats.stalled) {
+    return {"stalled", room + "the journal cannot be written, nothing is acknowledged"};
+  }
+  if (stats.short_of_room) return {"short_of_room", room + "no new task is taken"};
+  return {"ok", ""};
+}
+
+}  // namespace
+
 void HttpRouter::show(Page page, const Caller& caller, const HttpDone& done) {
   ApiContext& context = handlers_.context();
   switch (page) {
     case Page::health: {
-      const std::string status = context.serving ? "ok" : "stopping";
-      return done(HttpReply{.content_type = kJson,
-                            .body = "{\"status\":" + json_quoted(status) +
-                                    ",\"version\":" + json_quoted(context.hooks.version) + "}\n"});
+      const Health health = health_of(context);
+      std::string body = "{\"status\":" + json_quoted(health.status) +
+                         ",\"version\":" + json_quoted(context.hooks.version);
+      if (!health.message.empty()) body += ",\"message\":" + json_quoted(health.message);
+      return done(HttpReply{.content_type = kJson, .body = body + "}\n"});
     }
     case Page::healthz:
       return done(HttpReply{.content_type = kText, .body = "ok\n"});
     case Page::readyz: {
-      const bool stalled = context.service.stats().stalled;
-      if (context.serving && !stalled) {
+      const Health health = health_of(context);
+      if (health.message.empty()) {
         return done(HttpReply{.content_type = kText, .body = "ready\n"});
       }
-      return done(HttpReply{.status = 503,
-                            .content_type = kText,
-                            .body = stalled ? "the journal cannot be written\n" : "stopping\n"});
+      return done(HttpReply{.status = 503, .content_type = kText, .body = health.message + "\n"});
     }
     case Page::openapi:
       return done(HttpReply{.content_type = kJson, .body = openapi_json(context.hooks.version)});

@@ -37,6 +37,14 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(stats.synced_bytes));
   out.single("berth_journal_stalled", "gauge", "1 while the journal cannot be written.",
              stats.stalled ? 1 : 0);
+  out.single("berth_disk_short", "gauge",
+             "1 while the data disk has less room than its reserve: no new task is taken.",
+             stats.short_of_room ? 1 : 0);
+  out.single("berth_disk_free_bytes", "gauge", "What is free on the data disk.",
+             number(stats.disk_free_bytes));
+  out.single("berth_disk_reserve_bytes", "gauge",
+             "What must be free on the data disk for a new task to be taken.",
+             number(stats.disk_reserve_bytes));
   std::array<double, service::kSyncBucketsUs.size()> bounds{};
   std::ranges::transform(service::kSyncBucketsUs, bounds.begin(),
                          [](std::uint64_t us) { return static_cast<double>(us) / 1e6; });

@@ -77,6 +77,24 @@ Problem problem_of(const core::Reason& reason, const service::Board& board, Time
   return problem;
 }
 
+namespace {
+
+Problem short_of_room(std::int64_t free_mib, std::int64_t reserve_mib) {
+  return {.code = Code::resource_exhausted,
+          .reason = "disk_short",
+          .message = "the server's data disk has " + std::to_string(free_mib) +
+                     " MiB free and keeps " + std::to_string(reserve_mib) +
+                     " MiB for what it has taken already (store.reserve): this was not taken; "
+                     "free room on that disk, then submit again, and if an earlier try may have "
+                     "come through, with the same request_id",
+          .metadata = {{"need", std::to_string(reserve_mib)},
+                       {"have", std::to_string(free_mib)},
+                       {"unit", "MiB"}},
+          .retry_after = seconds(5)};
+}
+
+}  // namespace
+
 Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submitter,
                    const service::Board& board, Time now) {
   const std::string& tenant = submitter.tenant;
@@ -122,6 +140,16 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                          " is new and no more are made by submitting; use an existing one, or ask "
                          "an admin to make it",
               .metadata = {{"subject", tenant}}};
+    case no_room:
+      return short_of_room(outcome.reason.have, outcome.reason.need);
+    case in_doubt:
+      return {.code = Code::unavailable,
+              .reason = "outcome_unknown",
+              .message =
+                  "the server cannot write its journal at the moment, and whether the task "
+                  "is taken is not known yet; submit it again with the same request_id: "
+                  "that gives the same task, never a second one",
+              .retry_after = seconds(2)};
     default:
       return problem_of(outcome.reason, board, now);
   }

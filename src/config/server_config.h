@@ -53,6 +53,7 @@ struct LimitSection {
 // [store]
 struct StoreSection {
   std::int64_t segment_size = 64 * kMiB;
+  std::int64_t reserve = 256 * kMiB;  // free on the data disk, or no new task is taken
   std::int64_t snapshot_every_events = 1'000'000;
   std::uint32_t keep_snapshots = 2;
   Duration retention = minutes(24 * 60);  // of whole journal segments

@@ -65,6 +65,7 @@ void read_limits(TableReader& table, LimitSection& limits) {
 
 void read_store(TableReader& table, StoreSection& store) {
   table.number("segment_size", store.segment_size, sizes(kMiB, 4 * kGiB));
+  table.number("reserve", store.reserve, sizes(0, 1024 * kGiB));
   table.number("snapshot_every_events", store.snapshot_every_events,
                integers(1'000, 1'000'000 * kMillion));
   table.number("keep_snapshots", store.keep_snapshots, integers(1, 1000));

@@ -23,6 +23,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   service::ServiceOptions options;
   options.data = config.server.data;
   options.segment_bytes = static_cast<std::uint64_t>(config.store.segment_size);
+  options.reserve_bytes = static_cast<std::uint64_t>(config.store.reserve);
   options.snapshot_every_events = static_cast<std::uint64_t>(config.store.snapshot_every_events);
   options.keep_snapshots = config.store.keep_snapshots;
   options.journal_retention = config.store.retention;

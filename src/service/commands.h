@@ -1,9 +1,9 @@
 // Commands: what the edge asks of the sequencer, as plain values with the way back.
 //
 // The edge has checked ranges and rights; names are resolved by the sequencer, in the order of the
-// journal. `done` is called exactly once, on the release thread, after the sync of the group that
-// decided it (or at once, by the caller's thread, never: a full ring refuses the whole command).
-// It must not block and must not throw.
+// journal. `done` is called exactly once, after the sync of the group that decided it; never by the
+// caller's thread (a full ring refuses the whole command). While the journal cannot be written,
+// submits are answered without it, as no_room or in_doubt. It must not block and must not throw.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,8 @@ struct SubmitOutcome {
     unknown_dependency,  // `what` names it
     tier_denied,         // the tenant may not use this tier; reason.need, .have
     too_many_tenants,
+    no_room,   // on the data disk: not taken; reason.need, .have in MiB
+    in_doubt,  // taken, and the journal cannot be written: only later one will know
   };
   Kind kind = Kind::accepted;
   TaskNo task;

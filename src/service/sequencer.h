@@ -11,12 +11,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "berth/v1/agent.pb.h"
 #include "core/engine.h"
 #include "journal/group.h"
 #include "service/commands.h"
+#include "service/disk_room.h"
 #include "service/group.h"
 #include "service/keys.h"
 #include "service/names.h"
@@ -58,6 +60,10 @@ class Sequencer {
   void take(ControlCommand&& command, Time now);
   void take(std::uint64_t session, v1::AgentMessage&& message, Time now);
   void end_session(std::uint64_t session);
+  // While there is too little room, submits are answered only if they were taken before.
+  void set_room(std::optional<ShortRoom> room) { short_room_ = room; }
+  // Those who wait for the open group, because it may take long. They must be answered.
+  std::vector<SubmitReply> take_submits() { return std::exchange(group_->submits, {}); }
   void tick(Time now);
   void day_boundary(Time now);
   // When daily limits begin anew; it is told to those whom one refuses.
@@ -103,6 +109,7 @@ class Sequencer {
   using Siblings = std::map<std::string, TaskNo>;
   std::optional<SubmitOutcome> resolve_dependencies(NewTask& task, const Siblings& siblings,
                                                     Time now);
+  bool is_new(const NewTask& task, Time now) const;
   TaskNo task_named(TenantId tenant, const std::string& id, Time now) const;
   TenantId tenant_for(const std::string& name, Time now);
   GroupId group_for(TenantId tenant, const std::string& name);
@@ -169,6 +176,7 @@ class Sequencer {
   // What was granted in this process to nodes that have not said hello: the courier still has it.
   std::set<LeaseId> unsent_leases_;
   std::set<LoadId> unsent_loads_;
+  std::optional<ShortRoom> short_room_;
 };
 
 }  // namespace berth::service

@@ -1,4 +1,5 @@
 // Submits: names become numbers, what was submitted before is recognised, the engine decides.
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -31,7 +32,17 @@ void Sequencer::take(SubmitCommand&& command, Time now) {
   if (command.done) group_->submits.push_back({std::move(command.done), std::move(outcomes)});
 }
 
+bool Sequencer::is_new(const NewTask& task, Time now) const {
+  const TenantId tenant = names_.tenant(task.tenant);
+  if (!tenant) return true;
+  task.card->tenant = tenant;
+  return !known_before(task, now);
+}
+
 SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
+  if (short_room_ && is_new(task, now)) {
+    return outcome_without(*short_room_, SubmitOutcome::Kind::no_room);
+  }
   if (auto no = resolve_names(task, now)) return *no;
   if (auto known = known_before(task, now)) return *known;
   if (auto no = resolve_dependencies(task, {}, now)) return *no;
@@ -53,6 +64,10 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
     std::fill(outcomes.begin(), outcomes.end(), why);
     return outcomes;
   };
+  const auto is_new_task = [&](const NewTask& task) { return is_new(task, now); };
+  if (short_room_ && std::ranges::all_of(tasks, is_new_task)) {
+    return fail_all(outcome_without(*short_room_, SubmitOutcome::Kind::no_room), 0);
+  }
   Siblings siblings;
   const TaskNo first = engine_.next_task_no();
   for (std::size_t i = 0; i < tasks.size(); ++i) {

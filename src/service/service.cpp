@@ -11,6 +11,7 @@
 
 #include "service/clock.h"
 #include "service/courier.h"
+#include "service/disk_room.h"
 #include "service/journal_feed.h"
 #include "service/learner.h"
 #include "service/named_thread.h"
@@ -39,6 +40,8 @@ constexpr Duration kOneMoment = milliseconds(100);
 constexpr std::chrono::seconds kFullDiskGrace{5};
 // Tasks found ended when the journal is read again: beyond this they go to the history at once.
 constexpr std::size_t kMostToProjectLater = 65'536;
+// A store thread that has nothing to do looks at the disk so often.
+constexpr std::chrono::seconds kIdleLook{1};
 // sysexits.h calls it EX_IOERR.
 constexpr int kNotStoredExit = 74;
 
@@ -48,6 +51,8 @@ Result<std::string> spec_in(store::SegmentReader& segments, const TaskCard& card
   if (!bytes) return bytes.error();
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
+
+std::string mib_text(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 }  // namespace
 
@@ -61,6 +66,7 @@ struct Service::Parts {
   void sequence();
   bool has_room(std::size_t times) const;
   void take(Rings::Helping&& helping, Time now);
+  void answer_while_stalled(std::vector<SubmitCommand>& submits);
   void run_timers(Time now);
   Duration until_wakeup() const;
   void look_at_the_wall(Time now);
@@ -71,6 +77,8 @@ struct Service::Parts {
   // The store thread.
   void keep();
   store::GroupAt make_durable(Group& group);
+  void tend_room();
+  void tell_doubt(std::vector<SubmitReply> waiting) const;
   void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
 
   ServiceOptions options;
@@ -88,6 +96,8 @@ struct Service::Parts {
   Learner learner;
   DispatchLatency dispatch;
   Release release;
+  DiskRoom room;
+  bool told_short = false;
   Time last_now;
   Time day_ends = Time::never();
 
@@ -104,7 +114,7 @@ struct Service::Parts {
   std::atomic<std::uint64_t> groups{0}, synced_bytes{0}, events{0}, hash{0};
   std::atomic<std::uint64_t> sync_us_sum{0};
   std::atomic<std::int64_t> wakeup_ns{0};
-  std::atomic<bool> stalled{false};
+  std::atomic<bool> out_of_patience{false};  // with a stalled journal
   std::array<std::atomic<std::uint64_t>, kSyncBucketsUs.size() + 1> sync_us{};
 };
 
@@ -149,6 +159,7 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
             for (const Time start : since)
               dispatch.add(now - start);
           }),
+      room(options.data, options.reserve_bytes),
       last_now(sequencer.now()) {
   view.change([&](Board& board) { board = recovered.replayer.take_board(); });
   const std::uint64_t ordinal = sequencer.next_seq() + sequencer.hash().count;
@@ -265,7 +276,9 @@ Time Service::Parts::now() { return last_now = std::max(last_now, options.clock(
 
 void Service::Parts::sequence() {
   while (true) {
-    Rings::Helping helping = rings.take(until_wakeup(), {has_room(2), has_room(1)});
+    // While the journal is stalled, submits are taken in to be refused.
+    const bool takes_submits = has_room(1) || room.is_stalled();
+    Rings::Helping helping = rings.take(until_wakeup(), {has_room(2), takes_submits});
     const bool closed = helping.closed;
     const Time at = now();
     look_at_the_wall(at);
@@ -294,8 +307,19 @@ void Service::Parts::take(Rings::Helping&& helping, Time at) {
   }
   for (ControlCommand& control : helping.controls)
     sequencer.take(std::move(control), at);
+  if (room.is_stalled()) return answer_while_stalled(helping.submits);
+  sequencer.set_room(room.shortage());
   for (SubmitCommand& submit : helping.submits)
     sequencer.take(std::move(submit), at);
+}
+
+// What was not sequenced is refused for certain. Of what stands in the open group nobody knows yet.
+void Service::Parts::answer_while_stalled(std::vector<SubmitCommand>& submits) {
+  const ShortRoom shortage{room.free_bytes(), room.reserve_bytes()};
+  const SubmitOutcome refused = outcome_without(shortage, SubmitOutcome::Kind::no_room);
+  for (const SubmitCommand& submit : submits)
+    if (submit.done) submit.done(std::vector(submit.tasks.size(), refused));
+  if (out_of_patience) tell_doubt(sequencer.take_submits());
 }
 
 void Service::Parts::run_timers(Time at) {
@@ -346,6 +370,7 @@ bool Service::Parts::hand_over() {
 // ----------------------------------------------------------------------------
 
 void Service::Parts::keep() {
+  tend_room();
   while (true) {
     std::unique_ptr<Group> group;
     {
@@ -356,7 +381,11 @@ void Service::Parts::keep() {
         rings.poke();
         guard.lock();
       }
-      handover.wait(guard, [&] { return handed || no_more_groups; });
+      while (!handover.wait_for(guard, kIdleLook, [&] { return handed || no_more_groups; })) {
+        guard.unlock();
+        tend_room();
+        guard.lock();
+      }
       if (!handed) return;
       group = std::move(handed);
       store_busy = true;
@@ -366,6 +395,7 @@ void Service::Parts::keep() {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the answers are out
     }
     release.run(*group, make_durable(*group));
+    tend_room();
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);
     snapshotter.durable(group->next_seq);
@@ -386,7 +416,13 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
       options.log("cannot write the journal: " + at.error().message +
                   "; nothing is acknowledged until it works again");
     }
-    stalled.store(true, std::memory_order_relaxed);
+    room.stall();
+    tend_room();
+    if (room.is_out_of_patience()) {
+      tell_doubt(std::exchange(group.submits, {}));
+      out_of_patience = true;
+      rings.poke();
+    }
     if (stopping_since && std::chrono::steady_clock::now() - *stopping_since > kFullDiskGrace) {
       options.log(
           "the journal still cannot be written; the server ends without what it has not "
@@ -396,7 +432,8 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
     if (rings.is_closed() && !stopping_since) stopping_since = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  stalled.store(false, std::memory_order_relaxed);
+  room.go_on();
+  out_of_patience = false;
   const auto begin = std::chrono::steady_clock::now();
   if (const Status synced = journal->sync(); !synced) {
     options.log("cannot sync the journal: " + synced.error().message +
@@ -405,6 +442,27 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
   }
   count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
   return *at;
+}
+
+// Looks at the disk now and then, and takes room for the journal's spare segment when there is
+// some.
+void Service::Parts::tend_room() {
+  if (!room.look(journal->has_spare())) return;
+  const bool has_reserve = room.free_bytes() >= room.reserve_bytes();
+  if (!journal->has_spare() && has_reserve) (void)journal->make_spare();
+  const bool is_short = room.shortage().has_value();
+  if (is_short == std::exchange(told_short, is_short)) return;
+  options.log(is_short ? "the data disk is short of room: " + mib_text(room.free_bytes()) +
+                             " are free, store.reserve is " + mib_text(room.reserve_bytes()) +
+                             "; no new task is taken until there is more"
+                       : "the data disk has room again: tasks are taken");
+}
+
+void Service::Parts::tell_doubt(std::vector<SubmitReply> waiting) const {
+  const SubmitOutcome unknown =
+      outcome_without({room.free_bytes(), room.reserve_bytes()}, SubmitOutcome::Kind::in_doubt);
+  for (const SubmitReply& reply : waiting)
+    reply.done(std::vector(reply.outcomes.size(), unknown));
 }
 
 void Service::Parts::count_sync(std::chrono::steady_clock::duration took, std::size_t bytes) {
@@ -511,7 +569,10 @@ ServiceStats Service::stats() const {
     stats.wall_ahead_ns = names.clock().ahead.ns;
   });
   stats.packing_plays = p.learner.plays();
-  stats.stalled = p.stalled;
+  stats.stalled = p.room.is_stalled();
+  stats.short_of_room = p.room.shortage().has_value();
+  stats.disk_free_bytes = p.room.free_bytes();
+  stats.disk_reserve_bytes = p.room.reserve_bytes();
   return stats;
 }
 

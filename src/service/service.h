@@ -36,6 +36,7 @@ struct ServiceOptions {
   std::uint64_t snapshot_every_events = 1'000'000;
   std::size_t keep_snapshots = 2;
   Duration journal_retention = minutes(24 * 60);
+  std::uint64_t reserve_bytes = 0;   // free on the data disk, or no new task is taken
   std::size_t submit_ring = 65'536;  // tasks that may wait for the sequencer
   std::size_t feed_capacity = 65'536;
   Duration remember_ids = minutes(24 * 60);
@@ -86,6 +87,9 @@ struct ServiceStats {
   std::int64_t packing_table_since_ns = 0;  // wall time
   std::uint64_t packing_plays = 0;          // begun since this start
   bool stalled = false;  // the journal cannot be written (a full disk); nothing is acknowledged
+  bool short_of_room = false;  // on the data disk: no new task is taken
+  std::uint64_t disk_free_bytes = 0;
+  std::uint64_t disk_reserve_bytes = 0;
 };
 inline constexpr std::array<std::uint64_t, 10> kSyncBucketsUs = {
     50, 100, 250, 500, 1'000, 2'500, 5'000, 10'000, 50'000, 250'000};

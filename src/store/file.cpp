@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "store/faults.h"
@@ -151,6 +152,12 @@ Status File::sync() {
   int error = detail::next_sync_fault();
   if (error == 0) error = retried([&] { return ::fsync(fd_); });
   return status_of(error, "sync", path_);
+}
+
+Result<std::uint64_t> free_bytes(const fs::path& folder) {
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return system_error("look at", folder, errno);
+  return static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
 }
 
 Result<std::vector<std::byte>> read_file(const fs::path& path) {

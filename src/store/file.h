@@ -56,6 +56,9 @@ class File {
   std::filesystem::path path_;
 };
 
+// What is free, for this user, on the disk that the folder is on.
+Result<std::uint64_t> free_bytes(const std::filesystem::path& folder);
+
 Result<std::vector<std::byte>> read_file(const std::filesystem::path& path);
 
 // Makes names in `folder` durable: a created, renamed or removed file.

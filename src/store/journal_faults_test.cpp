@@ -124,6 +124,27 @@ TEST_F(JournalFaults, ARollThatFailsAnywhereLosesNothing) {
   EXPECT_EQ(refused, 1);  // the sync of the folder: the new segment has its name already
 }
 
+TEST_F(JournalFaults, ASpareSegmentIsUsedWhenThereIsNoRoomForAnother) {
+  JournalFeed feed({folder_.path(), kSmall});
+  ASSERT_TRUE(feed.writer().has_spare());
+  feed.feed(1, 3'000);
+  set_faults({.write = {.error = ENOSPC, .nth = 1}});  // the header of the next one
+  ASSERT_TRUE(feed.append(feed.build(1, 3'000)).ok());
+  EXPECT_EQ(feed.writer().segment(), 2u);
+  EXPECT_FALSE(feed.writer().has_spare());
+  EXPECT_FALSE(std::filesystem::exists(spare_path(folder_.path())));
+  set_faults({.write = {.error = ENOSPC, .nth = 1}});
+  EXPECT_FALSE(feed.append(feed.build(1, 3'000)).ok()) << "there is only one";
+  set_faults({});
+  feed.feed(1, 3'000);
+  feed.sync();
+  JournalScan scan;
+  EXPECT_EQ(scanned(folder_.path(), 0, scan), payloads_of(feed.groups()));
+  EXPECT_FALSE(scan.finding) << scan.finding->message;
+  ASSERT_TRUE(feed.writer().make_spare().ok());
+  EXPECT_EQ(std::filesystem::file_size(spare_path(folder_.path())), kSmall);
+}
+
 TEST_F(JournalFaults, OpeningOnAFullDiskIsAnErrorThatLeavesRoom) {
   set_faults({.write = {.error = ENOSPC, .nth = 1}});
   EXPECT_FALSE(JournalWriter::open({folder_.path(), kSmall}, {}).ok());

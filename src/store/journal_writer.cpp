@@ -47,6 +47,7 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::open(const JournalOptions&
   Result<File> mark = open_durable_mark(options.folder);
   if (!mark) return mark.error();
   writer->mark_ = std::move(*mark);
+  (void)writer->make_spare();  // a full disk is no reason not to begin
   if (Status noted = writer->note_durable(); !noted) return noted.error();
   return writer;
 }
@@ -74,8 +75,18 @@ Status JournalWriter::go_on_in_segment() {
   file_ = std::move(*file);
   room_ = std::max(options_.segment_bytes, end_.at.offset);
   if (Status cut = file_.truncate(end_.at.offset); !cut) return cut;
-  if (Status taken = file_.allocate(room_); !taken) return taken;
+  if (!file_.allocate(room_)) room_ = end_.at.offset;  // full: it goes on in another one
   return file_.sync();
+}
+
+Status JournalWriter::make_spare() {
+  const Result<File> kept = File::open_to_read(spare_path(options_.folder));
+  const Result<std::uint64_t> size = kept ? kept->size() : Result<std::uint64_t>(0);
+  const bool is_whole = size && *size == options_.segment_bytes;
+  const Status made =
+      is_whole ? Status(Done{}) : store::make_spare(options_.folder, options_.segment_bytes);
+  has_spare_ = made.ok();
+  return made;
 }
 
 Result<GroupAt> JournalWriter::append(journal::ByteView group,
@@ -113,14 +124,19 @@ Status JournalWriter::begin_next_segment(std::uint64_t bytes, std::uint64_t epoc
   if (Status cleared = clear_failed_write(); !cleared) return cleared;
   const SegmentHeader header{
       .number = end_.at.segment + 1, .first_seq = end_.next_seq, .epoch = epoch, .hash = end_.hash};
-  const std::uint64_t room = std::max(options_.segment_bytes, bytes);
+  std::uint64_t room = std::max(options_.segment_bytes, bytes);
   Result<File> file = create_segment(options_.folder, header, room);
-  if (!file) {
-    // Once it has its name, nothing may be appended to the one before.
+  const auto has_its_name = [&] {
     std::error_code ignored;
-    const bool named = fs::exists(segment_path(options_.folder, header.number), ignored);
-    return named ? refuse(file.error()) : file.error();
+    return fs::exists(segment_path(options_.folder, header.number), ignored);
+  };
+  if (!file && !has_its_name() && has_spare_ && bytes <= options_.segment_bytes) {
+    room = options_.segment_bytes;
+    has_spare_ = false;
+    file = create_segment_of_spare(options_.folder, header);
   }
+  // Once it has its name, nothing may be appended to the one before.
+  if (!file) return has_its_name() ? refuse(file.error()) : file.error();
   file_ = std::move(*file);
   room_ = room;
   end_.at = {header.number, kSegmentHeaderSize};

@@ -1,5 +1,8 @@
 // JournalWriter: appends groups to the journal's segments and makes them durable. One thread.
 //
+// The writer keeps a spare segment. It is used when there is no room for another one, and only
+// then.
+//
 // An append that failed may be tried again: nothing counts as written. After a failed sync the
 // kernel may have dropped pages, so nothing is accepted any more: the process must end and recover.
 #pragma once
@@ -39,6 +42,11 @@ class JournalWriter {
   // Ok: all that was appended survives power loss.
   Status sync();
 
+  // Whether a spare segment is kept, so that the journal goes on when the disk is full.
+  bool has_spare() const { return has_spare_; }
+  // Takes room for one again.
+  Status make_spare();
+
   std::uint64_t segment() const { return end_.at.segment; }  // the one being written
   const JournalEnd& end() const { return end_; }
 
@@ -59,9 +67,10 @@ class JournalWriter {
   JournalEnd end_;
   File file_;
   File mark_;
-  std::uint64_t room_ = 0;        // bytes of the current segment's file
-  std::uint64_t dirty_end_ = 0;   // how far a failed append may have written; 0: none did
-  bool unsynced_ = false;         // appended since the last sync
+  std::uint64_t room_ = 0;       // bytes of the current segment's file
+  std::uint64_t dirty_end_ = 0;  // how far a failed append may have written; 0: none did
+  bool unsynced_ = false;        // appended since the last sync
+  bool has_spare_ = false;
   std::optional<Error> refused_;  // why nothing is accepted any more
 };
 

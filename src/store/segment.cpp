@@ -122,6 +122,31 @@ Result<File> create_segment(const fs::path& folder, const SegmentHeader& header,
   return file;
 }
 
+fs::path spare_path(const fs::path& folder) { return folder / "spare"; }
+
+Status make_spare(const fs::path& folder, std::uint64_t bytes) {
+  const fs::path path = spare_path(folder);
+  Result<File> file = File::create(path);
+  if (!file) return file.error();
+  Status taken = file->allocate(bytes);
+  if (taken) taken = file->sync();
+  if (!taken) (void)remove_file(path);
+  return taken;
+}
+
+Result<File> create_segment_of_spare(const fs::path& folder, const SegmentHeader& header) {
+  const fs::path path = segment_path(folder, header.number);
+  Result<File> file = File::open_to_write(spare_path(folder));
+  if (!file) return file;
+  if (Status written = file->write_at(0, encode(header).view()); !written) return written.error();
+  if (Status synced = file->sync(); !synced) return synced.error();
+  std::error_code error;
+  fs::rename(spare_path(folder), unpublished(path), error);
+  if (error) return system_error("rename", spare_path(folder), error.value());
+  if (Status named = publish_file(path); !named) return named.error();
+  return File::open_to_write(path);
+}
+
 Status remove_segments_before(const fs::path& folder, std::uint64_t segment) {
   Result<std::vector<std::uint64_t>> numbers = segment_numbers(folder);
   if (!numbers) return numbers.error();

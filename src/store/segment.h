@@ -59,6 +59,14 @@ ParsedSegment parse_segment_header(journal::ByteView bytes, std::uint64_t number
 Result<File> create_segment(const std::filesystem::path& folder, const SegmentHeader& header,
                             std::uint64_t bytes);
 
+// Room on disk that is kept for the day when there is none: a file of zeros that can become the
+// next segment without asking for more.
+std::filesystem::path spare_path(const std::filesystem::path& folder);
+Status make_spare(const std::filesystem::path& folder, std::uint64_t bytes);
+// The same as create_segment, out of the spare.
+Result<File> create_segment_of_spare(const std::filesystem::path& folder,
+                                     const SegmentHeader& header);
+
 // Removes whole segments, the oldest first. Refuses to remove the last one.
 Status remove_segments_before(const std::filesystem::path& folder, std::uint64_t segment);
 

@@ -1,0 +1,41 @@
+// See disk_room.h.
+#include "service/disk_room.h"
+
+#include "store/file.h"
+
+namespace berth::service {
+
+SubmitOutcome outcome_without(const ShortRoom& room, SubmitOutcome::Kind kind) {
+  SubmitOutcome outcome;
+  outcome.kind = kind;
+  outcome.reason.need = static_cast<std::int64_t>(room.reserve_bytes >> 20);
+  outcome.reason.have = static_cast<std::int64_t>(room.free_bytes >> 20);
+  return outcome;
+}
+
+// A disk that cannot be asked keeps nobody out: the journal's own writes will tell.
+bool DiskRoom::look(bool has_spare, Clock::time_point now) {
+  if (looked_ && now - *looked_ < kEvery) return false;
+  looked_ = now;
+  const Result<std::uint64_t> free = store::free_bytes(folder_);
+  free_.store(free ? *free : UINT64_MAX, std::memory_order_relaxed);
+  has_spare_.store(has_spare, std::memory_order_relaxed);
+  return true;
+}
+
+void DiskRoom::stall(Clock::time_point now) {
+  if (!stalled_.exchange(true, std::memory_order_relaxed)) stalled_since_ = now;
+}
+
+bool DiskRoom::is_out_of_patience(Clock::time_point now) const {
+  return is_stalled() && now - stalled_since_ >= kPatience;
+}
+
+std::optional<ShortRoom> DiskRoom::shortage() const {
+  const ShortRoom room{free_bytes(), reserve_};
+  const bool enough = !is_stalled() && has_spare_.load(std::memory_order_relaxed) &&
+                      room.free_bytes >= room.reserve_bytes;
+  return enough ? std::nullopt : std::optional(room);
+}
+
+}  // namespace berth::service

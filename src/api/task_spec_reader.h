@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "berth/v1/task.pb.h"
 #include "service/commands.h"
+#include "service/notes.h"
 
 namespace berth::api {
 

@@ -1,11 +1,16 @@
 // kill -9 of the server under load: no acknowledged task is lost, none starts twice. The oracle is
 // what the tasks did: each appends its id to a file.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <random>
 
 #include <gtest/gtest.h>
 
+#include "service/replay_check.h"
 #include "store/crash_points.h"
+#include "store/history.h"
+#include "store/layout.h"
 #include "tests/faults/load.h"
 #include "tests/support/server_process.h"
 
@@ -22,6 +27,11 @@ const std::vector<std::string> kNoLimits = {
     "tenant_defaults.daily_token_limit=1000000000", "--set", "policy.gpu_load_threshold=1.0",
     // A kill may find a task promised and not started, again and again.
     "--set", "policy.max_infrastructure_losses=250"};
+
+std::int64_t unix_ms() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+}
 
 class Kill : public ::testing::Test {
  protected:
@@ -71,6 +81,59 @@ TEST_F(Kill, AtRandomMomentsLosesNothingAndStartsNothingTwice) {
   EXPECT_EQ(faults_in(acknowledged, server), std::vector<std::string>{});
   std::printf("%d kills, %zu acknowledged tasks\n", rounds, acknowledged.size());
   EXPECT_GT(acknowledged.size(), static_cast<std::size_t>(rounds));
+}
+
+// Servers that are killed under load of two tenants and rest before they are started again, while
+// tasks become due: more instants than one Tick looks at.
+TEST_F(Kill, ARestBeforeTheRestartChangesNoDecisionAndNoCharge) {
+  const int rounds = support::rounds(3, 12);
+  const auto rest = std::chrono::milliseconds(support::rounds(1500, 20'000));
+  const std::vector<std::string> tenants = {"alice", "bob"};
+  std::set<std::string> acknowledged;
+  for (int round = 0; round < rounds; ++round) {
+    ServerProcess server(options());
+    ASSERT_TRUE(server.serves()) << server.error();
+    client::Client client = server.client();
+    for (int i = 0; i < 40; ++i) {
+      v1::SubmitTaskRequest later = support::append_line_task(
+          "later-" + std::to_string(round) + "-" + std::to_string(i), effects());
+      later.mutable_task()->set_user_id(tenants[static_cast<std::size_t>(i % 2)]);
+      later.mutable_task()->set_not_before_unix_ms(unix_ms() + 300 + i * 25);
+      ASSERT_TRUE(client.submit(later).ok());
+      acknowledged.insert(later.task().task_id());
+    }
+    Load load(server, 4, "r" + std::to_string(round), effects(), tenants);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    server.kill();
+    acknowledged.merge(load.stop());
+    std::this_thread::sleep_for(rest);
+  }
+  {
+    ServerProcess server(options());
+    ASSERT_TRUE(server.serves()) << server.error();
+    EXPECT_EQ(wait_for_ends(server, acknowledged), std::vector<std::string>{});
+    EXPECT_EQ(faults_in(acknowledged, server), std::vector<std::string>{});
+    EXPECT_EQ(server.stop(), 0);
+  }
+  const auto replayed = service::replay(folder_.path() / "data");
+  ASSERT_TRUE(replayed.ok()) << replayed.error().message;
+  EXPECT_FALSE(replayed->difference.has_value())
+      << "different from event " << replayed->difference->seq << " on";
+  EXPECT_TRUE(replayed->ledger_agrees());
+  const auto history = store::HistoryReader::open(store::history_path(folder_.path() / "data"));
+  ASSERT_TRUE(history.ok());
+  for (const std::string& tenant : tenants) {
+    const auto charged =
+        (*history)->query("SELECT sum(charge_us) FROM ended WHERE tenant = '" + tenant + "'");
+    ASSERT_TRUE(charged.ok()) << charged.error().message;
+    const auto line = std::ranges::find(replayed->ledger, tenant, &service::AuditLine::tenant);
+    ASSERT_NE(line, replayed->ledger.end());
+    EXPECT_GT(line->engine.net_us(), 0);
+    EXPECT_EQ(std::get<std::string>(charged->rows.at(0).at(0)),
+              std::to_string(line->engine.net_us()))
+        << tenant;
+  }
+  std::printf("%d kills and rests, %zu acknowledged tasks\n", rounds, acknowledged.size());
 }
 
 // Runs a server that dies at the point, under load, on the same folder as before. Whether it died.

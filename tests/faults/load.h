@@ -15,10 +15,11 @@ namespace berth::faults {
 
 class Load {
  public:
-  // Each of the threads submits one task after the other until a call fails or `stop`.
+  // Each of the threads submits one task after the other until a call fails or `stop`, for the
+  // tenants in turn.
   Load(const support::ServerProcess& server, int threads, std::string prefix,
-       std::filesystem::path file)
-      : prefix_(std::move(prefix)), file_(std::move(file)) {
+       std::filesystem::path file, std::vector<std::string> tenants = {""})
+      : prefix_(std::move(prefix)), file_(std::move(file)), tenants_(std::move(tenants)) {
     for (int i = 0; i < threads; ++i)
       threads_.emplace_back([this, i, address = &server] { run(*address, i); });
   }
@@ -38,7 +39,10 @@ class Load {
     client::Client client = server.client(std::chrono::seconds(5));
     for (int i = 0; !stopping_; ++i) {
       const std::string id = prefix_ + "-" + std::to_string(number) + "-" + std::to_string(i);
-      const auto answer = client.submit(support::append_line_task(id, file_));
+      v1::SubmitTaskRequest request = support::append_line_task(id, file_);
+      const auto turn = static_cast<std::size_t>(number + i);
+      request.mutable_task()->set_user_id(tenants_[turn % tenants_.size()]);
+      const auto answer = client.submit(request);
       if (answer) {
         const std::lock_guard lock(mutex_);
         acknowledged_.insert(id);
@@ -51,6 +55,7 @@ class Load {
 
   const std::string prefix_;
   const std::filesystem::path file_;
+  const std::vector<std::string> tenants_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::set<std::string> acknowledged_;

@@ -218,7 +218,9 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   parts->view.remember_ended(ended.tasks);
   const std::uint64_t ordinal = parts->feed.last();
   parts->projector.add(std::move(ended), ordinal);
-  const Time before = parts->last_now;
+  // A day that ended meanwhile is ended first.
+  const bool is_new = parts->sequencer.next_seq() == 0;
+  const Time before = is_new ? time.clock.at : parts->last_now;
   parts->sequencer.begin_epoch(time.clock, parts->options.version);
   parts->begin_day(before);
   return std::unique_ptr<Service>(new Service(std::move(parts)));

@@ -133,10 +133,11 @@ TEST_F(JournalFaults, ASpareSegmentIsUsedWhenThereIsNoRoomForAnother) {
   EXPECT_EQ(feed.writer().segment(), 2u);
   EXPECT_FALSE(feed.writer().has_spare());
   EXPECT_FALSE(std::filesystem::exists(spare_path(folder_.path())));
+  const testing::FedGroup third = feed.build(1, 3'000);
   set_faults({.write = {.error = ENOSPC, .nth = 1}});
-  EXPECT_FALSE(feed.append(feed.build(1, 3'000)).ok()) << "there is only one";
+  EXPECT_FALSE(feed.append(third).ok()) << "there is only one";
   set_faults({});
-  feed.feed(1, 3'000);
+  ASSERT_TRUE(feed.append(third).ok());
   feed.sync();
   JournalScan scan;
   EXPECT_EQ(scanned(folder_.path(), 0, scan), payloads_of(feed.groups()));

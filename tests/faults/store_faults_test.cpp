@@ -233,7 +233,7 @@ TEST_F(FullDisk, ATaskThatFilledItIsCancelledAndNothingElseIsNeeded) {
 }
 
 TEST_F(BadDisk, AServerThatCannotWriteSaysWhatItDoesNotKnowAndEndsWhenStopped) {
-  ServerProcess server({data(), {}, {{"BERTH_FAULT", "write=ENOSPC@40+"}}});
+  ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "write=ENOSPC@40+"));
   ASSERT_TRUE(server.serves()) << server.error();
   client::Client client = server.client(std::chrono::seconds(5));
   client::Failure failure;

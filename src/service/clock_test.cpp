@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "service/testing/running_service.h"
+#include "store/layout.h"
+#include "store/segment.h"
 #include "store/testing/temp_folder.h"
 
 namespace berth::service::clock_test {
@@ -195,6 +197,27 @@ TEST_F(ServiceTime, AWallClockSetWhileItRunsIsMappedAnewAndKept) {
     EXPECT_EQ(clock_of(running).ahead, days(-1));
     EXPECT_EQ(log(), "");
   }
+}
+
+TEST_F(ServiceTime, SegmentsOfTheJournalStayByEngineTime) {
+  ServiceOptions often = options();
+  often.snapshot_every_events = 50;
+  often.segment_bytes = 16'384;
+  often.journal_retention = kDay;
+  RunningService running(folder_.path(), often);
+  ASSERT_EQ(running.error, "");
+  const auto make_snapshots = [&](std::uint64_t count) {
+    const std::uint64_t upto = running.service().stats().snapshots + count;
+    for (int i = 0; i < 100'000 && running.service().stats().snapshots < upto; ++i)
+      running.submit(new_task());
+  };
+  const auto first = store::segment_path(store::journal_folder(folder_.path()), 1);
+  set_wall(days(60));
+  make_snapshots(4);
+  EXPECT_TRUE(std::filesystem::exists(first));
+  pass(days(2));
+  make_snapshots(4);
+  EXPECT_FALSE(std::filesystem::exists(first));
 }
 
 TEST_F(ServiceTime, MidnightIsTheWallClocks) {

@@ -2,8 +2,8 @@
 #include "api/ended_tasks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <set>
 
 #include "api/task_status.h"
 #include "api/usage.h"
@@ -14,7 +14,8 @@
 namespace berth::api {
 namespace {
 
-constexpr int kListsMax = 8;  // reads of the history for one page: each is bounded
+constexpr int kListsMax = 8;                  // reads of the history for one page: each is bounded
+constexpr std::size_t kJustEndedMost = 1000;  // of those in memory, for each of these reads
 
 // The history has engine time.
 std::int64_t unix_ms_of(std::int64_t ns, const service::ClockMapped& clock) {
@@ -179,15 +180,40 @@ bool matches(const store::HistoryFilter& wanted, const store::EndedTask& task) {
          (wanted.states.empty() || std::ranges::count(wanted.states, task.state) > 0);
 }
 
-// Those that have just ended, and that the history does not have yet.
-std::vector<store::EndedTask> just_ended(const ApiContext& context, std::size_t most) {
+// Ended tasks with numbers from `from` on, the highest first: all of a source's there are.
+struct EndedRows {
   std::vector<store::EndedTask> tasks;
-  const std::vector<service::TaskLine> lines = context.service.view().newest_ended(most);
+  std::uint64_t from = 0;
+};
+
+// Those that the history does not have yet.
+EndedRows just_ended(const ApiContext& context, const store::HistoryFilter& wanted) {
+  EndedRows rows;
+  const std::vector<service::TaskLine> lines =
+      context.service.view().ended_below(wanted.before_task_no, kJustEndedMost);
+  if (lines.size() == kJustEndedMost) rows.from = lines.back().card->task.value;
   context.service.view().read([&](const service::Board& board) {
-    for (const service::TaskLine& line : lines)
-      tasks.push_back(service::ended_task(line, board, {}, {}));
+    for (const service::TaskLine& line : lines) {
+      store::EndedTask task = service::ended_task(line, board, {}, {});
+      if (matches(wanted, task)) rows.tasks.push_back(std::move(task));
+    }
   });
-  return tasks;
+  return rows;
+}
+
+// Both, as one list. Looks into memory first: what leaves it meanwhile is in the history by then.
+std::optional<EndedRows> ended_rows(const ApiContext& context, const store::HistoryFilter& wanted) {
+  EndedRows rows = just_ended(context, wanted);
+  const auto result = context.service.history().list(wanted);
+  const auto* older = readable(context, result);
+  if (older == nullptr) return std::nullopt;
+  rows.from = std::max(rows.from, older->more_before.value_or(0));
+  rows.tasks.insert(rows.tasks.end(), older->tasks.begin(), older->tasks.end());
+  std::erase_if(rows.tasks, [&](const store::EndedTask& task) { return task.task_no < rows.from; });
+  std::ranges::stable_sort(rows.tasks, std::ranges::greater{}, &store::EndedTask::task_no);
+  const auto doubled = std::ranges::unique(rows.tasks, {}, &store::EndedTask::task_no);
+  rows.tasks.erase(doubled.begin(), doubled.end());
+  return rows;
 }
 
 }  // namespace
@@ -198,26 +224,20 @@ EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
   const service::ClockMapped clock = context.clock();
   store::HistoryFilter wanted = history_filter(filter, tenant);
   wanted.before_task_no = below;
-  std::set<std::uint64_t> told;
-  if (below == 0) {
-    for (const store::EndedTask& task : just_ended(context, most)) {
-      if (!matches(wanted, task) || !fits(filter, task)) continue;
-      page.tasks.push_back(status_of(task, {}, clock));
-      told.insert(task.task_no);
-    }
-  }
-  for (int lists = 0; lists < kListsMax && page.tasks.size() < most; ++lists) {
-    wanted.limit = most - page.tasks.size();
-    const auto result = context.service.history().list(wanted);
-    const auto* rows = readable(context, result);
-    if (rows == nullptr) return page;
+  wanted.limit = most;
+  for (int lists = 0; lists < kListsMax; ++lists) {
+    const std::optional<EndedRows> rows = ended_rows(context, wanted);
+    if (!rows) return page;
     for (const store::EndedTask& task : rows->tasks) {
-      if (fits(filter, task) && !told.contains(task.task_no)) {
-        page.tasks.push_back(status_of(task, {}, clock));
+      if (!fits(filter, task)) continue;
+      if (page.tasks.size() == most) {
+        page.next = page.tasks.back().task_no();
+        return page;
       }
+      page.tasks.push_back(status_of(task, {}, clock));
     }
-    page.next = rows->more_before.value_or(0);
-    if (page.next == 0) return page;
+    page.next = rows->from;
+    if (page.next == 0 || page.tasks.size() == most) return page;
     wanted.before_task_no = page.next;
   }
   return page;

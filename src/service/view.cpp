@@ -44,11 +44,12 @@ std::uint64_t View::oldest_needed_segment() const {
   return oldest;
 }
 
-std::vector<TaskLine> View::newest_ended(std::size_t most) const {
+std::vector<TaskLine> View::ended_below(std::uint64_t below, std::size_t most) const {
   const std::lock_guard lock(ended_mutex_);
   std::vector<TaskLine> lines;
-  for (auto at = ended_.rbegin(); at != ended_.rend() && lines.size() < most; ++at)
-    lines.push_back(at->second);
+  auto at = below == 0 ? ended_.end() : ended_.lower_bound(TaskNo{below});
+  while (at != ended_.begin() && lines.size() < most)
+    lines.push_back((--at)->second);
   return lines;
 }
 

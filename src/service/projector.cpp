@@ -154,6 +154,10 @@ void Projector::add(Ended&& ended, std::uint64_t ordinal) {
 void Projector::run() {
   using namespace std::chrono_literals;
   Ended ended;  // what is at hand
+  if (Status indexed = writer_->index_ids(); !indexed) {
+    options_.log("the history's index of task ids cannot be made: " + indexed.error().message +
+                 "; tasks that ended long ago are found slowly by their own ids");
+  }
   std::unique_lock lock(mutex_);
   while (true) {
     // The pause lets rows gather: a transaction costs as much for one as for a thousand.

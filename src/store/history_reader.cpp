@@ -6,6 +6,7 @@
 
 #include "store/history.h"
 #include "store/history_columns.h"
+#include "store/history_schema.h"
 
 namespace berth::store {
 namespace {
@@ -165,8 +166,9 @@ Result<std::optional<EndedTask>> HistoryReader::find(std::uint64_t task_no) cons
 Result<std::optional<EndedTask>> HistoryReader::find_by_id(std::string_view tenant,
                                                            std::string_view task_id) const {
   return with_connection([&](Connection& connection) -> Result<std::optional<EndedTask>> {
-    Result<Statement> query = connection.prepare(
-        select_tasks("WHERE task_id = ? AND tenant = ? ORDER BY task_no DESC LIMIT 1"));
+    Result<Statement> query =
+        connection.prepare(select_tasks("WHERE task_id = ? AND tenant = ? AND " +
+                                        std::string(kHasOwnId) + " ORDER BY task_no DESC LIMIT 1"));
     if (!query) return query.error();
     query->bind(0, task_id);
     query->bind(1, tenant);

@@ -15,6 +15,14 @@ struct SchemaItem {
   std::string_view sql;
 };
 
+// Finds a task by the id that its tenant gave it. Those that are named by their number are not in
+// it: they are found by their key. A history that an older version made gets it when the server has
+// started.
+inline constexpr std::string_view kHasOwnId = "task_id <> 't-' || task_no";
+inline constexpr SchemaItem kEndedById{
+    "ended_by_id",
+    "CREATE INDEX ended_by_id ON ended(task_id, tenant) WHERE task_id <> 't-' || task_no"};
+
 inline constexpr std::array<SchemaItem, 9> kHistorySchema{{
     // Format, how far it is projected, and until when bodies were pruned.
     {"meta", R"(CREATE TABLE meta (

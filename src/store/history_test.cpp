@@ -16,6 +16,7 @@
 
 #include "store/crash_points.h"
 #include "store/history_json.h"
+#include "store/history_schema.h"
 #include "store/sqlite.h"
 #include "store/testing/ended_tasks.h"
 #include "store/testing/temp_folder.h"
@@ -81,6 +82,40 @@ TEST_F(History, TheNewestWithAnIdIsFound) {
   EXPECT_EQ(good(reader_->find_by_id("bob", "same")), newer);
   EXPECT_EQ(good(reader_->find_by_id("ann", "same")), foreign);
   EXPECT_FALSE(good(reader_->find_by_id("ann", "other")));
+}
+
+// A history of an older version has no index of ids: it is whole without, and gets it.
+TEST_F(History, IdsAreFoundByAnIndexThatAnOldHistoryGets) {
+  fill(2'000);
+  ASSERT_TRUE(good(Connection::open_to_write(path_)).run("DROP INDEX ended_by_id").ok());
+  EXPECT_TRUE(check_history(path_).empty());
+  EXPECT_EQ(good(reader_->find_by_id("bob", "task-7")), ended_task(7));
+  const auto plan = [&] {
+    std::string text;
+    const std::string sql =
+        "EXPLAIN QUERY PLAN SELECT * FROM ended WHERE task_id = 'task-7' AND tenant = 'bob' AND " +
+        std::string(kHasOwnId) + " ORDER BY task_no DESC LIMIT 1";
+    for (const auto& row : good(reader_->query(sql)).rows)
+      text += std::get<std::string>(row.back()) + "\n";
+    return text;
+  };
+  EXPECT_EQ(plan().find("ended_by_id"), std::string::npos);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(writer_->index_ids().ok());
+    EXPECT_NE(plan().find("ended_by_id"), std::string::npos) << plan();
+  }
+  EXPECT_EQ(good(reader_->find_by_id("bob", "task-7")), ended_task(7));
+  EXPECT_FALSE(good(reader_->find_by_id("bob", "task-6")));
+  EXPECT_TRUE(check_history(path_).empty());
+}
+
+TEST_F(History, AnOwnIdThatLooksLikeANumberIsFound) {
+  open();
+  EndedTask task = ended_task(12);
+  task.task_id = "t-12b";
+  ASSERT_TRUE(writer_->add(std::vector{task}, 1).ok());
+  reader_ = good(HistoryReader::open(path_));
+  EXPECT_EQ(good(reader_->find_by_id(task.tenant, "t-12b")), task);
 }
 
 TEST_F(History, AddingAgainChangesNothing) {

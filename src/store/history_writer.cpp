@@ -84,6 +84,7 @@ Status create_schema(Connection& connection) {
   for (const SchemaItem& item : kHistorySchema) {
     if (Status created = connection.run(item.sql); !created) return created;
   }
+  if (Status created = connection.run(kEndedById.sql); !created) return created;
   Result<Statement> insert = connection.prepare("INSERT INTO meta VALUES (?, ?, ?)");
   if (!insert) return insert.error();
   for (const auto& [key, value] :
@@ -229,6 +230,21 @@ Result<std::size_t> HistoryWriter::remove_ended(std::int64_t upto_ns, std::size_
   if (count == 0) return count;
   if (Status done = transaction.commit(); !done) return done.error();
   return count;
+}
+
+Status HistoryWriter::index_ids() {
+  Result<Statement> query = connection_.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?");
+  if (!query) return query.error();
+  query->bind(0, kEndedById.name);
+  const Result<bool> there = query->step();
+  if (!there) return there.error();
+  if (*there) return Done{};
+  query->reset();
+  // Sorting a large history takes more than memory should be asked for.
+  if (Status set = connection_.run("PRAGMA temp_store=FILE"); !set) return set;
+  Status created = connection_.run(kEndedById.sql);
+  if (Status set = connection_.run("PRAGMA temp_store=MEMORY"); !set) return set;
+  return created;
 }
 
 Result<bool> HistoryWriter::checkpoint() {

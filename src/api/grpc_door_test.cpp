@@ -2,6 +2,7 @@
 // reflection, streams, stopping.
 #include <atomic>
 #include <functional>
+#include <semaphore>
 #include <thread>
 
 #include <grpcpp/health_check_service_interface.h>
@@ -132,6 +133,31 @@ TEST(GrpcDoor, AWaitingTaskHasAReasonAndAPosition) {
   ASSERT_GE(explained.binding_size(), 1);
   EXPECT_EQ(explained.binding(0).code(), "queue_paused");
   EXPECT_EQ(explained.ahead_in_queue(), 1U);
+}
+
+// The engine's answers wait for the release; what the view knows does not.
+TEST(GrpcDoor, AStatusAsksNothingOfTheEngine) {
+  Doors doors;
+  doors.pause();
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("a", response).ok());
+  std::binary_semaphore reached(0);
+  std::binary_semaphore go_on(0);
+  ASSERT_TRUE(doors.running.service().offer(service::ControlCommand{
+      service::HoldTask{TaskNo{response.task_no()}}, [&](const service::ControlOutcome&) {
+        reached.release();
+        go_on.acquire();
+      }}));
+  reached.acquire();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::GetTaskStatusRequest request;
+  request.set_task_id("a");
+  v1::TaskStatus status;
+  EXPECT_TRUE(doors.stub->GetTaskStatus(&context, request, &status).ok());
+  EXPECT_EQ(status.state(), v1::WAITING);
+  EXPECT_EQ(status.reason().code(), "task_held");
+  go_on.release();
 }
 
 TEST(GrpcDoor, TheSameRequestTwiceIsOneTask) {
@@ -293,8 +319,14 @@ TEST(GrpcDoor, HeldTasksAndSignalsWait) {
   request.mutable_task()->set_held(false);
   request.mutable_task()->add_depends_on("signal:go");
   ASSERT_TRUE(doors.call(&Stub::SubmitTask, request, response).ok());
-  EXPECT_EQ(doors.status_of("held").reason().code(), "task_held");
-  EXPECT_EQ(doors.status_of("signalled").reason().code(), "waits_for_signal");
+  for (const auto& [id, reason] :
+       {std::pair("held", "task_held"), std::pair("signalled", "waits_for_signal")}) {
+    v1::ExplainTaskRequest why;
+    why.set_task_id(id);
+    v1::ExplainTaskResponse explained;
+    ASSERT_TRUE(doors.call(&Stub::ExplainTask, why, explained).ok());
+    EXPECT_EQ(explained.status().reason().code(), reason);
+  }
   v1::ReleaseTaskRequest release;
   release.set_task_id("held");
   v1::ReleaseTaskResponse released;

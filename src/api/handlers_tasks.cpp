@@ -17,10 +17,6 @@ constexpr std::int32_t kPageDefault = 50;
 constexpr std::int32_t kPageMax = 1000;
 constexpr std::size_t kVisitedMax = 20'000;
 
-bool waits(const v1::TaskStatus& status) {
-  return status.state() == v1::WAITING || status.state() == v1::PENDING;
-}
-
 // What the engine says of a task that has not started.
 void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
                      const service::ReasonFor& whom, const service::Board& board) {
@@ -131,20 +127,7 @@ void Handlers::get_task_status(const Caller& caller, const v1::GetTaskStatusRequ
                           .with_spec = request.with_spec(),
                           .with_history = request.with_history()});
   if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
-  auto& task = std::get<FoundTask>(found);
-  const auto status = std::make_shared<v1::TaskStatus>(std::move(task.status));
-  if (!task.live || !waits(*status)) return reply(std::move(*status));
-  const service::ReasonFor whom = reader_of(*task.card, sees_all(caller));
-  const auto as_it_is = [reply, status](Problem&&) { reply(std::move(*status)); };
-  control(service::ExplainTask{TaskNo{status->task_no()}}, as_it_is,
-          [this, reply, status, whom](const service::ControlOutcome& outcome) {
-            if (outcome.explanation) {
-              context_.service.view().read([&](const service::Board& board) {
-                add_explanation(*status, *outcome.explanation, whom, board);
-              });
-            }
-            reply(std::move(*status));
-          });
+  reply(std::move(std::get<FoundTask>(found).status));
 }
 
 void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& request,

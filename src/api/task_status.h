@@ -21,7 +21,8 @@ struct StatusDetail {
 // For whom a reason about the task is.
 service::ReasonFor reader_of(const service::TaskCard& card, bool sees_all);
 
-// Everything but the spec, the position and the expected start.
+// Everything but the spec, and what only the engine knows: the expected start, and why a task waits
+// unless that was recorded or is seen from here.
 void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const StatusDetail& detail,
                  const service::Board& board);
 v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,

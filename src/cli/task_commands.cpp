@@ -119,6 +119,21 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   return facts;
 }
 
+// What only the engine knows of a task that has not started. Without an answer the status stays as
+// it is.
+void add_explanation(Session& session, v1::TaskStatus& task) {
+  if (task.state() != v1::WAITING && task.state() != v1::PENDING) return;
+  v1::ExplainTaskRequest request;
+  request.set_task_id("t-" + std::to_string(task.task_no()));
+  request.set_user_id(task.user_id());
+  auto answer = session.client().explain(request);
+  if (!answer || answer->status().state() != task.state()) return;
+  v1::TaskStatus& known = *answer->mutable_status();
+  if (known.has_reason()) task.mutable_reason()->Swap(known.mutable_reason());
+  if (known.has_position()) task.set_position(known.position());
+  task.set_expected_start_unix_ms(known.expected_start_unix_ms());
+}
+
 int run_status(const Call& call) {
   int code = kOk;
   auto session = Session::open(call, code);
@@ -129,8 +144,9 @@ int run_status(const Call& call) {
   request.set_user_id(call.args.value("--tenant").value_or(""));
   request.set_with_history(true);
   request.set_with_spec(true);
-  const auto task = session->client().task_status(request);
+  auto task = session->client().task_status(request);
   if (!task) return session->fail("show task " + id, task.failure());
+  add_explanation(*session, *task);
   if (session->format() == Format::json) {
     session->print_json(*task);
   } else if (session->format() == Format::name) {

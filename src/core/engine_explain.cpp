@@ -1,5 +1,5 @@
 // Why a task is not running. Asks the stages themselves, so the answer cannot drift from what they
-// do; walks what it likes, for it is never in the path of an event.
+// do. Never in the path of an event, but on the same thread: so its walks are bounded by counts.
 #include <algorithm>
 #include <variant>
 
@@ -13,7 +13,7 @@
 namespace berth::core {
 namespace {
 
-constexpr std::uint64_t kAheadCounted = 100'000;
+constexpr std::uint64_t kAheadCounted = 10'000;
 
 Reason about(ReasonCode code, std::uint64_t subject, std::int64_t need = 0, std::int64_t have = 0,
              Time at = Time::never()) {

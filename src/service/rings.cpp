@@ -46,12 +46,14 @@ bool Rings::offer(SubmitCommand&& command) {
 }
 
 bool Rings::offer(ControlCommand&& command) {
+  const bool is_question = std::holds_alternative<ExplainTask>(command.what);
   const std::lock_guard lock(mutex_);
-  if (closed_ || controls_.size() >= most_.controls) {
+  std::deque<ControlCommand>& ring = is_question ? questions_ : controls_;
+  if (closed_ || ring.size() >= (is_question ? most_.questions : most_.controls)) {
     ++refused_;
     return false;
   }
-  controls_.push_back(std::move(command));
+  ring.push_back(std::move(command));
   wake();
   return true;
 }
@@ -73,7 +75,8 @@ Rings::Helping Rings::take(Duration wait, Room room) {
   std::unique_lock lock(mutex_);
   const auto has_work = [&] {
     return poked_ || (closed_ && !told_closed_) || !reports_.empty() ||
-           (room.controls && !controls_.empty()) || (room.submits && !submits_.empty());
+           (room.controls && !(controls_.empty() && questions_.empty())) ||
+           (room.submits && !submits_.empty());
   };
   if (!has_work() && wait.ns > 0) {
     asleep_ = true;
@@ -92,8 +95,10 @@ Rings::Helping Rings::take(Duration wait, Room room) {
     helping.submits.push_back(std::move(submits_.front()));
     submits_.pop_front();
   }
+  if (room.controls) helping.questions = take_front(questions_, kQuestionHelping);
   told_closed_ = closed_;  // from now on only pokes and what is left are news
-  helping.closed = closed_ && reports_.empty() && controls_.empty() && submits_.empty();
+  helping.closed =
+      closed_ && reports_.empty() && controls_.empty() && submits_.empty() && questions_.empty();
   return helping;
 }
 

@@ -3,6 +3,8 @@
 //
 // Reports are taken before control (cancels, administration), and both before submits, which come
 // in small helpings: a flood of submits never delays a completion by more than one helping.
+// Questions (why does a task wait) come last, one with each helping: each costs the engine a
+// bounded walk, so whoever asks, however often, delays a submit by one of them.
 #pragma once
 
 #include <condition_variable>
@@ -33,6 +35,7 @@ class Rings {
     std::size_t tasks = 65'536;
     std::size_t task_bytes = 128U << 20;
     std::size_t controls = 65'536;
+    std::size_t questions = 1'024;
   };
   explicit Rings(const Limits& most) : most_(most) {}
 
@@ -52,6 +55,7 @@ class Rings {
     std::vector<FromAgent> reports;
     std::vector<ControlCommand> controls;
     std::vector<SubmitCommand> submits;
+    std::vector<ControlCommand> questions;
     bool closed = false;  // and empty
   };
   // Waits for something to do: at most `wait`, or until poke.
@@ -69,6 +73,7 @@ class Rings {
  private:
   static constexpr std::size_t kHelping = 256;  // tasks
   static constexpr std::size_t kUrgentHelping = 4096;
+  static constexpr std::size_t kQuestionHelping = 1;
 
   void push_report(FromAgent&& report);
   void wake();
@@ -79,6 +84,7 @@ class Rings {
   std::deque<FromAgent> reports_;
   std::deque<ControlCommand> controls_;
   std::deque<SubmitCommand> submits_;
+  std::deque<ControlCommand> questions_;
   std::size_t tasks_ = 0;
   std::size_t task_bytes_ = 0;
   std::uint64_t refused_ = 0;

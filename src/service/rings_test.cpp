@@ -47,6 +47,29 @@ TEST(Rings, GiveOnlyWhatThereIsRoomFor) {
   EXPECT_EQ(second.submits.size(), 1U);
 }
 
+// However many ask, a submit waits for one of them at most.
+TEST(Rings, QuestionsComeBehindSubmitsOneWithEachHelping) {
+  Rings rings({.questions = 3});
+  for (std::uint64_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(rings.offer(ControlCommand{ExplainTask{TaskNo{i}}, {}}));
+  EXPECT_FALSE(rings.offer(ControlCommand{ExplainTask{TaskNo{4}}, {}}));
+  EXPECT_TRUE(rings.offer(ControlCommand{HoldTask{TaskNo{1}}, {}})) << "a ring of their own";
+  rings.offer(submit_of(200, 1));
+  rings.offer(submit_of(200, 1));
+  rings.offer(submit_of(200, 1));
+  const Rings::Helping first = rings.take(kNoWait, kRoom);
+  EXPECT_EQ(first.controls.size(), 1U);
+  EXPECT_EQ(first.submits.size(), 2U);
+  EXPECT_EQ(first.questions.size(), 1U);
+  const Rings::Helping second = rings.take(kNoWait, kRoom);
+  EXPECT_EQ(second.submits.size(), 1U);
+  EXPECT_EQ(second.questions.size(), 1U);
+  rings.close();
+  EXPECT_TRUE(rings.take(kNoWait, {false, true}).questions.empty());
+  EXPECT_EQ(rings.take(kNoWait, kRoom).questions.size(), 1U);
+  EXPECT_TRUE(rings.take(kNoWait, kRoom).closed);
+}
+
 TEST(Rings, AreClosedWhenTheyAreEmptyToo) {
   Rings rings({});
   rings.offer(submit_of(1, 1));

@@ -313,6 +313,8 @@ void Service::Parts::take(Rings::Helping&& helping, Time at) {
   sequencer.set_room(room.shortage());
   for (SubmitCommand& submit : helping.submits)
     sequencer.take(std::move(submit), at);
+  for (ControlCommand& question : helping.questions)
+    sequencer.take(std::move(question), at);
 }
 
 // What was not sequenced is refused for certain. Of what stands in the open group nobody knows yet.

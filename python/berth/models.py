@@ -98,7 +98,7 @@ class Task:
     user_id: str
     task_type: str
     status: str
-    reason: Optional[Reason] = None  # why it is not running, or why it did not complete
+    reason: Optional[Reason] = None  # why it is not running, if recorded; why it did not complete
     position: Optional[int] = None  # 1: next of its queue
     attempts: int = 0
     gpus: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Task:
     eligible_at: Optional[datetime] = None
     started_at: Optional[datetime] = None
     ended_at: Optional[datetime] = None
-    expected_start_at: Optional[datetime] = None
+    expected_start_at: Optional[datetime] = None  # told by explain alone
     group: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     priority: int = 0
@@ -163,7 +163,7 @@ _STATUS_KEYS = ("task_id", "task_no", "user_id", "task_type", "status", "reason"
 
 @dataclass(frozen=True)
 class Event:
-    """A change of a task. The sequence grows; gaps are events that the filter left out."""
+    """A change of a task. The sequence grows from one to the next, in steps of any size."""
 
     sequence: int
     at: Optional[datetime]

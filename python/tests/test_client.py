@@ -258,6 +258,27 @@ class EventTest(ClientCase):
         self.assertEqual([event.sequence for event in rest],
                          [number for number in numbers if number > middle])
 
+    def test_each_event_of_a_batch_is_given_once(self) -> None:
+        client = self.client()
+        before = client.server_info().sequence
+        for number in range(32):
+            client.submit_task(f"{self.name}-{number}", task_type="llm", group=self.name)
+        for number in range(32):
+            client.wait(f"{self.name}-{number}")
+        events = list(client.events(group=self.name, after=before, follow=False))
+        numbers = [event.sequence for event in events]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        for number in range(32):
+            steps = [event.status for event in events
+                     if event.task_id == f"{self.name}-{number}"]
+            self.assertEqual(steps, ["pending", "starting", "running", "completed"])
+        for place in range(0, len(events), 13):
+            rest = list(client.events(group=self.name, after=numbers[place], follow=False))
+            self.assertEqual(rest, events[place + 1:])
+        running = list(client.events(group=self.name, states=["running"], after=before,
+                                     follow=False))
+        self.assertEqual(running, [event for event in events if event.status == "running"])
+
     def test_events_are_followed(self) -> None:
         client = self.client()
         before = client.server_info().sequence

@@ -115,6 +115,7 @@ void Outputs::request(const berth::v1::LogRequest& request) {
     std::erase_if(early_, [&](const auto& each) { return each.request() == request.request(); });
     return;
   }
+  if (request.more() > 0) return widen(request);
   if (const std::optional<std::uint64_t> lease = lease_of(request)) return begin(request, *lease);
   if (kept_known_ && !request.follow()) return refuse(request);
   early_.push_back(request);
@@ -143,8 +144,17 @@ void Outputs::refuse_if_early(std::uint64_t request) {
 }
 
 void Outputs::begin(const berth::v1::LogRequest& request, std::uint64_t lease) {
-  readers_[request.request()] = Reader{request, lease, request.task_no(), {}, {}};
+  const std::uint64_t window = request.window() > 0 ? request.window() : UINT64_MAX;
+  readers_[request.request()] = Reader{request, lease, request.task_no(), {}, {}, window};
   loop_.post([this, number = request.request()] { read_more(number); });
+}
+
+void Outputs::widen(const berth::v1::LogRequest& request) {
+  const auto found = readers_.find(request.request());
+  if (found == readers_.end()) return;
+  const bool stood_still = found->second.window == 0;
+  found->second.window += request.more();
+  if (stood_still) loop_.post([this, number = request.request()] { read_more(number); });
 }
 
 // Attempt 0 asks for the last.
@@ -169,6 +179,7 @@ void Outputs::read_more(std::uint64_t request) {
   const bool more_may_come = reader.request.follow() && is_open_(reader.lease, reader.task_no);
   read_stream(reader, reader.out, kOut);
   read_stream(reader, reader.err, kErr);
+  if (reader.window == 0) return;  // until there is room again
   if (!reader.out.at_end || !reader.err.at_end) {
     loop_.post([this, request] { read_more(request); });
   } else if (more_may_come) {
@@ -189,11 +200,12 @@ void Outputs::read_stream(Reader& reader, Stream& stream, std::uint32_t number) 
   if (!stream.file) open_stream(reader, stream, number);
   stream.at_end = true;
   if (!stream.file) return;  // it has not begun
-  for (int chunk = 0; chunk < kReadChunksPerTurn; ++chunk) {
-    std::string data(kReadChunk, '\0');
+  for (int chunk = 0; chunk < kReadChunksPerTurn && reader.window > 0; ++chunk) {
+    std::string data(std::min<std::uint64_t>(kReadChunk, reader.window), '\0');
     const ssize_t got = ::read(stream.file.get(), data.data(), data.size());
     if (got <= 0) return;
     data.resize(static_cast<std::size_t>(got));
+    reader.window -= data.size();
     berth::v1::AgentMessage message;
     berth::v1::LogData& log = *message.mutable_log();
     log.set_request(reader.request.request());

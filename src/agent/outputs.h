@@ -52,7 +52,8 @@ class Outputs {
   // Looks for what earlier incarnations kept. Requests wait until that is known.
   void find_kept();
 
-  // One that follows may come before its lease, and waits for it a while.
+  // No more is sent than there is room for where it goes, so a slow reader costs nothing here. One
+  // that follows may come before its lease, and waits for it a while.
   void request(const berth::v1::LogRequest& request);
 
  private:
@@ -72,6 +73,7 @@ class Outputs {
     std::uint64_t task_no = 0;
     Stream out;
     Stream err;
+    std::uint64_t window = 0;  // bytes that whoever asked has room for
   };
 
   std::int64_t now_ms() const;
@@ -82,6 +84,7 @@ class Outputs {
   std::optional<std::uint64_t> lease_of(const berth::v1::LogRequest& request) const;
   void answer_early();
   void begin(const berth::v1::LogRequest& request, std::uint64_t lease);
+  void widen(const berth::v1::LogRequest& request);
   void refuse_if_early(std::uint64_t request);
   void read_more(std::uint64_t request);
   void read_stream(Reader& reader, Stream& stream, std::uint32_t number);

@@ -76,6 +76,37 @@ TEST_F(OutputsTest, GivesWhatWasWrittenAndSaysWhatWasCut) {
   EXPECT_EQ(got.error, "");
 }
 
+TEST_F(OutputsTest, SendsNoMoreThanThereIsRoomFor) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "head -c 300000 /dev/zero; echo oh >&2"));
+  agent.sent.outcomes(1);
+  berth::v1::ServerMessage small = ask(7, 1, 1);
+  small.mutable_log()->set_window(100'000);
+  agent.give(small);
+  const auto is_log = [](const auto& m) { return m.has_log(); };
+  std::size_t sent = 0;
+  while (sent < 100'000) {
+    const berth::v1::LogData data = agent.sent.next(is_log).log();
+    ASSERT_EQ(data.request(), 7u);
+    sent += data.data().size();
+  }
+  EXPECT_EQ(sent, 100'000u);
+  agent.give(ask(8, 1, 1));  // read to its end, with nothing for the other in between
+  for (std::size_t other = 0; other < 300'003;) {
+    const berth::v1::LogData data = agent.sent.next(is_log).log();
+    ASSERT_EQ(data.request(), 8u);
+    other += data.data().size();
+  }
+  berth::v1::ServerMessage more;
+  more.mutable_log()->set_request(7);
+  more.mutable_log()->set_more(1'000'000);
+  agent.give(more);
+  const Logs rest = logs(agent, 7);
+  EXPECT_EQ(rest.out.size(), 200'000u);
+  EXPECT_EQ(rest.err, "oh\n");
+}
+
 TEST_F(OutputsTest, FollowsARunningTaskToItsEnd) {
   RunningAgent agent(options());
   agent.give(welcome());

@@ -32,8 +32,8 @@ struct MainHooks {
 };
 
 struct ApiContext {
-  ApiContext(service::Service& the_service, MainHooks the_hooks, std::size_t streams_max)
-      : service(the_service), hooks(std::move(the_hooks)), streams(streams_max) {}
+  ApiContext(service::Service& the_service, MainHooks the_hooks, const StreamLimits& streams_most)
+      : service(the_service), hooks(std::move(the_hooks)), streams(streams_most) {}
 
   Time now() const { return service.options().clock(); }
   // How engine time is told to people, as released.
@@ -58,6 +58,7 @@ struct ApiContext {
   // so they end first.
   Workers slow{2};     // pulls streams, reloads, copies: reads of the journal and the history
   Workers workers{2};  // HTTP requests
+  Workers probes{1};   // whether the server is alive: behind nobody who reads from disk
   Workers replies{1};  // words for what the service answered, and sending them
 };
 

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 
+#include "service/sequence_number.h"
+
 namespace berth::api {
 namespace {
 
-constexpr std::size_t kPieceMax = 1'000;
-constexpr std::size_t kJournalPieceMax = 20'000;  // each read finds its place anew
+constexpr std::size_t kEventsMost = 256;
+constexpr std::size_t kBytesMost =
+    kStreamPieceBytes / 2;  // as JSON, an event is about twice as long
+constexpr std::uint64_t kStart = service::sequence_behind(0);
 
 v1::TaskFilter without_states(v1::TaskFilter filter) {
   filter.clear_states();
@@ -23,8 +27,11 @@ EventSource::EventSource(ApiContext& context, const v1::TaskEventsRequest& reque
       states_(request.filter().states().begin(), request.filter().states().end()),
       follow_(request.follow()),
       sees_all_(sees_all) {
-  const bool from_now = !request.from_start() && request.after_sequence() == 0;
-  after_ = from_now ? context_.service.feed().last() : request.after_sequence();
+  if (request.after_sequence() != 0) {
+    after_ = service::sequence_meant(request.after_sequence());
+  } else {
+    after_ = request.from_start() ? kStart : context_.service.feed().last();
+  }
 }
 
 EventSource::~EventSource() {
@@ -35,49 +42,56 @@ void EventSource::wake_with(std::function<void()> wake) {
   if (follow_) subscription_ = context_.service.feed().wake_on_news(std::move(wake));
 }
 
-Piece<v1::TaskEvent> EventSource::pull() {
-  service::Feed::Answer answer = context_.service.feed().read(after_, kPieceMax);
+std::variant<service::Feed::Answer, Problem> EventSource::read() {
+  service::Feed::Answer answer = context_.service.feed().read(after_, kEventsMost);
   if (after_ > answer.last) return out_of_range(answer.oldest);
-  if (answer.too_old) {
-    Result<service::Feed::Answer> older = context_.service.read_journal(after_, kJournalPieceMax);
+  if (!answer.too_old) return answer;
+  Result<service::Feed::Answer> older = context_.service.read_journal(after_, kEventsMost);
+  if (!older.ok()) return out_of_range(answer.oldest);
+  if (older->too_old && after_ == kStart) {  // that means from the oldest that is kept
+    after_ = older->oldest;
+    older = context_.service.read_journal(after_, kEventsMost);
     if (!older.ok()) return out_of_range(answer.oldest);
-    if (older->too_old) {
-      if (after_ != 0) return out_of_range(older->oldest);
-      after_ = older->oldest;  // from the start means from the oldest that is kept
-      return {.more = true};
-    }
-    answer = std::move(*older);
   }
+  if (older->too_old) return out_of_range(older->oldest);
+  return std::move(*older);
+}
+
+Piece<v1::TaskEvent> EventSource::pull() {
+  auto read_or = read();
   Piece<v1::TaskEvent> piece;
-  piece.more = answer.last != after_;
-  piece.ended = !follow_ && !piece.more;
+  if (auto* problem = std::get_if<Problem>(&read_or)) {
+    piece.ended = true;
+    piece.problem = std::move(*problem);
+    return piece;
+  }
+  const auto& answer = std::get<service::Feed::Answer>(read_or);
+  std::uint64_t reached = answer.last;
   context_.service.view().read([&](const service::Board& board) {
+    std::size_t bytes = 0;
     for (const service::TaskChange& change : answer.changes) {
       const int state = state_message(change.state);
       if (!states_.empty() && std::ranges::count(states_, state) == 0) continue;
       if (!matcher_.matches(*change.card, board.names())) continue;
-      piece.messages.push_back(event_message(change, sees_all_, board));
+      v1::TaskEvent& event = piece.messages.emplace_back(event_message(change, sees_all_, board));
+      bytes += event.ByteSizeLong();
+      if (bytes < kBytesMost) continue;
+      reached = change.sequence;
+      return;
     }
   });
-  for (std::size_t i = 0; i + 1 < piece.messages.size(); ++i) {
-    v1::TaskEvent& event = piece.messages[i];
-    if (event.sequence() == piece.messages[i + 1].sequence()) {
-      event.set_sequence(event.sequence() - 1);
-    }
-  }
-  after_ = answer.last;
+  piece.more = reached != after_;
+  piece.ended = !follow_ && !piece.more;
+  after_ = reached;
   return piece;
 }
 
-Piece<v1::TaskEvent> EventSource::out_of_range(std::uint64_t oldest) const {
-  Piece<v1::TaskEvent> piece{.ended = true};
-  piece.problem =
-      Problem{.code = Code::out_of_range,
-              .reason = "events_gone",
-              .message = "events behind " + std::to_string(after_) +
-                         " are not kept; the oldest that are come behind " + std::to_string(oldest),
-              .metadata = {{"oldest", std::to_string(oldest)}}};
-  return piece;
+Problem EventSource::out_of_range(std::uint64_t oldest) const {
+  return {.code = Code::out_of_range,
+          .reason = "events_gone",
+          .message = "events behind " + std::to_string(after_) +
+                     " are not kept; the oldest that are come behind " + std::to_string(oldest),
+          .metadata = {{"oldest", std::to_string(oldest)}}};
 }
 
 }  // namespace berth::api

@@ -1,11 +1,12 @@
 // EventSource: the steps of tasks, from the feed; from the journal for a reader that fell behind or
 // resumes from long ago; OUT_OF_RANGE when even that no longer has them.
 //
-// Steps made by one decision share a number and are given together. All of them but the last carry
-// the number before, so a reader that breaks off between them and resumes gets them again.
+// A piece is bounded in events and in bytes; what did not fit comes with the next pull.
 #pragma once
 
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "api/context.h"
 #include "api/source.h"
@@ -25,14 +26,17 @@ class EventSource : public Source<v1::TaskEvent> {
   Piece<v1::TaskEvent> pull() override;
 
  private:
-  Piece<v1::TaskEvent> out_of_range(std::uint64_t oldest) const;
+  Problem out_of_range(std::uint64_t oldest) const;
+
+  // What comes behind `after_`; a problem if it is not to be had.
+  std::variant<service::Feed::Answer, Problem> read();
 
   ApiContext& context_;
   const TaskMatcher matcher_;
   const std::vector<int> states_;
   const bool follow_;
   const bool sees_all_;
-  std::uint64_t after_ = 0;  // everything up to here was given or left out
+  std::uint64_t after_;  // everything up to here was given or left out
   std::uint64_t subscription_ = 0;
 };
 

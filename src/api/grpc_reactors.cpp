@@ -28,15 +28,16 @@ SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream
           },
   });
   const std::weak_ptr<SubmitStream> weak = submits_;
-  stream_ = context_.streams.open([weak, replies = &context_.replies] {
+  auto opened = context_.streams.open(0, [weak, replies = &context_.replies] {
     replies->post([weak] {
       if (auto alive = weak.lock()) alive->end(stopping());
     });
   });
-  if (stream_ == 0) {
+  if (const auto* refused = std::get_if<Problem>(&opened)) {
     submits_->abandon();
-    finish(grpc_status_of(context_.streams.stopping() ? stopping() : too_busy()));
+    finish(grpc_status_of(*refused));
   } else {
+    stream_ = std::get<std::uint64_t>(opened);
     StartRead(&request_);
   }
 }

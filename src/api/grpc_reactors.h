@@ -9,6 +9,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <grpcpp/grpcpp.h>
@@ -77,7 +78,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     };
     writer->self_ = writer;
     writer->busy_ = true;  // until all is set up: whoever wakes it meanwhile does not pull
-    writer->stream_ = context.streams.open(wake);
+    writer->opened_ = context.streams.open(kStreamBytes, wake);
     writer->source_->wake_with(wake);
     // So that a client knows that it hears everything from now on.
     raw->StartSendInitialMetadata();
@@ -98,7 +99,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     wake();
   }
   void OnDone() override {
-    context_.streams.close(stream_);
+    if (const auto* stream = std::get_if<std::uint64_t>(&opened_)) context_.streams.close(*stream);
     ApiContext& context = context_;
     std::shared_ptr<SourceWriter> last;
     {
@@ -131,7 +132,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
       again_ = false;
     }
     if (context_.streams.stopping()) return finish(stopping());
-    if (stream_ == 0) return finish(too_many_streams());
+    if (const auto* refused = std::get_if<Problem>(&opened_)) return finish(*refused);
     if (cancelled_) return this->finish_with(grpc::Status::CANCELLED);
     piece_ = source_->pull();
     written_ = 0;
@@ -153,12 +154,6 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     busy_ = false;
   }
 
-  static Problem too_many_streams() {
-    return {.code = Code::resource_exhausted,
-            .reason = "too_many_streams",
-            .message = "too many streams are open on this server",
-            .retry_after = seconds(1)};
-  }
   void finish(const Problem& problem) { finish_with(grpc_status_of(problem)); }
   void finish_with(const grpc::Status& status) {
     {
@@ -170,7 +165,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
 
   ApiContext& context_;
   SourcePtr<Message> source_;
-  std::uint64_t stream_ = 0;
+  std::variant<std::uint64_t, Problem> opened_;  // as one of the server's streams
   Piece<Message> piece_;
   std::size_t written_ = 0;
   std::atomic<bool> cancelled_{false};

@@ -6,8 +6,11 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include "api/event_source.h"
 #include "api/grpc_reactors.h"
+#include "api/log_source.h"
 #include "api/testing/doors.h"
+#include "service/sequence_number.h"
 
 namespace berth::api::grpc_streams_test {
 namespace {
@@ -52,7 +55,7 @@ class EagerSource : public Source<v1::LogChunk> {
 
 TEST(Streams, AreNotPulledBeforeTheSourceKnowsWhomToWake) {
   Doors doors;
-  ApiContext context(doors.running.service(), {}, 10);
+  ApiContext context(doors.running.service(), {}, {});
   const auto source = std::make_shared<EagerSource>();
   auto* const call = SourceWriter<v1::LogChunk>::start(context, source);
   if (!source->came_early) source->wait_for_pull();
@@ -79,7 +82,7 @@ TEST(Events, AreFollowedAsTheyHappen) {
     ASSERT_TRUE(reader->Read(&event));
     EXPECT_EQ(event.task_id(), "mine");
     EXPECT_EQ(event.user_id(), "alice");
-    EXPECT_GE(event.sequence(), last);
+    EXPECT_GT(event.sequence(), last);
     last = event.sequence();
     states.push_back(event.state());
   }
@@ -109,8 +112,9 @@ TEST(Events, ResumeBehindASequenceNumber) {
   }
 }
 
-// A batch of many is one decision: a reader that breaks off inside gets all of them again.
-TEST(Events, NothingIsLostInTheMiddleOfABatch) {
+// A batch of many is one decision; each of its steps has a number of its own, the same behind a
+// filter, and whoever breaks off between them goes on there.
+TEST(Events, ABatchIsResumedInItsMiddle) {
   Doors doors;
   doors.pause();
   v1::SubmitTaskResponse response;
@@ -127,13 +131,175 @@ TEST(Events, NothingIsLostInTheMiddleOfABatch) {
   request.set_from_start(false);
   for (std::size_t i = 0; i < all.size(); ++i) {
     request.set_after_sequence(all[i].sequence());
-    std::set<std::string> seen;
-    for (std::size_t k = 0; k <= i; ++k)
-      seen.insert(all[k].task_id());
-    for (const v1::TaskEvent& event : read_events(doors, request))
-      seen.insert(event.task_id());
-    EXPECT_EQ(seen.size(), 8U) << "resumed behind event " << i;
+    const auto rest = read_events(doors, request);
+    ASSERT_EQ(rest.size(), all.size() - i - 1);
+    for (std::size_t k = 0; k < rest.size(); ++k)
+      EXPECT_EQ(rest[k].SerializeAsString(), all[i + 1 + k].SerializeAsString());
   }
+  request.clear_filter();
+  request.set_after_sequence(0);
+  request.set_from_start(true);
+  std::map<std::uint64_t, std::string> unfiltered;
+  for (const v1::TaskEvent& event : read_events(doors, request))
+    unfiltered[event.sequence()] = event.SerializeAsString();
+  EXPECT_EQ(unfiltered.size(), 32U);
+  for (const v1::TaskEvent& event : all)
+    EXPECT_EQ(unfiltered[event.sequence()], event.SerializeAsString());
+}
+
+// A client that kept a number from before steps of one message had numbers of their own.
+TEST(Events, ANumberOfAnOlderServerMeansItsPlace) {
+  Doors doors;
+  v1::SubmitTaskResponse response;
+  for (const char* id : {"a", "b", "c"}) {
+    ASSERT_TRUE(doors.submit(id, response).ok());
+    doors.end_of(id);
+  }
+  v1::TaskEventsRequest request;
+  request.set_from_start(true);
+  const auto all = read_events(doors, request);
+  ASSERT_EQ(all.size(), 12U);
+  request.set_from_start(false);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    request.set_after_sequence(service::ordinal_of(all[i].sequence()));
+    const auto rest = read_events(doors, request);
+    ASSERT_EQ(rest.size(), all.size() - i - 1);
+    EXPECT_EQ(rest.front().SerializeAsString(), all[i + 1].SerializeAsString());
+  }
+}
+
+TEST(Events, APieceIsBoundedInBytes) {
+  Doors doors;
+  doors.pause();
+  v1::SubmitTaskResponse response;
+  constexpr std::size_t kTasks = 600;
+  for (std::size_t i = 0; i < kTasks; ++i)
+    ASSERT_TRUE(
+        doors.submit("a" + std::to_string(i), response, "", "", std::string(200, 'g')).ok());
+  ApiContext context(doors.running.service(), {}, {});
+  v1::TaskEventsRequest request;
+  request.set_from_start(true);
+  EventSource source(context, request, "");
+  std::size_t events = 0;
+  for (Piece<v1::TaskEvent> piece; !piece.ended;) {
+    piece = source.pull();
+    std::size_t bytes = 0;
+    for (const v1::TaskEvent& event : piece.messages)
+      bytes += event.ByteSizeLong();
+    EXPECT_LE(bytes, kStreamPieceBytes / 2 + 1000);
+    events += piece.messages.size();
+  }
+  EXPECT_EQ(events, kTasks);
+}
+
+TEST(Streams, BeyondTheirMemoryAreRefusedOnBothDoors) {
+  ApiOptions options;
+  options.stream_limits.bytes = 2 * kStreamBytes;
+  Doors doors(std::move(options));
+  v1::TaskEventsRequest request;
+  request.set_follow(true);
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::TaskEvent>>> readers;
+  for (int i = 0; i < 2; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    readers.push_back(doors.stub->TaskEvents(contexts.back().get(), request));
+    readers.back()->WaitForInitialMetadata();
+  }
+  grpc::Status status;
+  EXPECT_TRUE(read_events(doors, request, &status).empty());
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(testing::reason_of(status), "stream_memory");
+  const testing::RawReply reply = doors.http("GET", "/v1/events");
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_NE(reply.body.find("limits.max_stream_memory"), std::string::npos) << reply.body;
+  for (int i = 0; i < 2; ++i) {
+    contexts[static_cast<std::size_t>(i)]->TryCancel();
+    readers[static_cast<std::size_t>(i)]->Finish();
+  }
+  request.set_follow(false);
+  do {  // until the server has heard of it
+    read_events(doors, request, &status);
+  } while (status.error_code() == grpc::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+// ---- Output -------------------------------------------------------------------------------------
+
+// An agent with much output, which sends what there is room for.
+class Talker {
+ public:
+  explicit Talker(Doors& doors, std::uint64_t bytes) : doors_(doors), left_(bytes) {
+    doors.running.agent().on_log = [this](const v1::LogRequest& request) { answer(request); };
+  }
+  std::atomic<std::uint64_t> sent = 0;
+
+ private:
+  void answer(const v1::LogRequest& request) {
+    if (request.cancel()) return;
+    for (std::uint64_t room = request.window() + request.more(); room > 0 && left_ > 0;) {
+      const std::uint64_t size = std::min({room, left_, std::uint64_t{10'000}});
+      v1::AgentMessage message;
+      message.mutable_log()->set_request(request.request());
+      message.mutable_log()->set_stream(sent / 10'000 % 2 + 1);
+      message.mutable_log()->set_data(std::string(size, 'x'));
+      room -= size;
+      left_ -= size;
+      sent += size;
+      message.mutable_log()->set_end(left_ == 0);
+      doors_.running.agent().say(std::move(message));
+    }
+  }
+
+  Doors& doors_;
+  std::uint64_t left_;
+};
+
+TEST(Output, AReaderThatDoesNotReadHoldsAWindow) {
+  Doors doors;
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("a", response).ok());
+  const v1::TaskStatus status = doors.end_of("a");
+  constexpr std::uint64_t kBytes = 3'000'000;
+  Talker agent(doors, kBytes);
+  ApiContext context(doors.running.service(), {}, {});
+  LogSource source(context, status, {});
+  std::counting_semaphore<> news(0);
+  source.wake_with([&] { news.release(); });
+  // Nobody reads: no more than a window comes.
+  while (agent.sent < kStreamPieceBytes)
+    std::this_thread::yield();
+  EXPECT_EQ(agent.sent, kStreamPieceBytes);
+  std::uint64_t taken = 0;
+  for (Piece<v1::LogChunk> piece; !piece.ended;) {
+    piece = source.pull();
+    std::uint64_t bytes = 0;
+    for (const v1::LogChunk& chunk : piece.messages)
+      bytes += chunk.data().size();
+    EXPECT_LE(bytes, kStreamPieceBytes);
+    taken += bytes;
+    EXPECT_LE(agent.sent, taken + kStreamPieceBytes);
+    if (piece.messages.empty() && !piece.ended) news.acquire();
+  }
+  EXPECT_EQ(taken, kBytes);
+}
+
+TEST(Output, WhatIsNotWantedMakesRoomToo) {
+  Doors doors;
+  v1::SubmitTaskResponse response;
+  ASSERT_TRUE(doors.submit("a", response).ok());
+  doors.end_of("a");
+  Talker agent(doors, 1'000'000);
+  grpc::ClientContext context;
+  v1::GetTaskLogsRequest request;
+  request.set_task_id("a");
+  request.set_stderr_only(true);
+  auto reader = doors.stub->GetTaskLogs(&context, request);
+  std::uint64_t bytes = 0;
+  for (v1::LogChunk chunk; reader->Read(&chunk);)
+    bytes += chunk.data().size();
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_GT(bytes, 0U);
+  EXPECT_EQ(agent.sent, 1'000'000U);
 }
 
 TEST(Events, ComeFromTheJournalForAReaderThatFellBehind) {

@@ -32,6 +32,14 @@ std::optional<Parameters> match_path(std::string_view pattern, std::string_view 
 
 }  // namespace
 
+bool is_probe(std::string_view method, std::string_view target) {
+  const auto route = match_route(method, target);
+  const auto* matched = std::get_if<Matched>(&route);
+  const auto* page = matched == nullptr ? nullptr : std::get_if<Page>(&matched->what);
+  return page != nullptr &&
+         (*page == Page::health || *page == Page::healthz || *page == Page::readyz);
+}
+
 std::variant<Matched, NoRoute> match_route(std::string_view method, std::string_view target) {
   const std::size_t mark = target.find('?');
   const std::string_view path = target.substr(0, mark);

@@ -54,6 +54,9 @@ struct NoRoute {
   std::vector<Verb> allowed;  // empty: there is no such path
 };
 
+// Whether it asks no more than whether the server lives.
+bool is_probe(std::string_view method, std::string_view target);
+
 // `method` is the verb as it came; a HEAD is a GET.
 std::variant<Matched, NoRoute> match_route(std::string_view method, std::string_view target);
 

@@ -106,6 +106,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   parts->shared->router = &router;
   parts->shared->workers = &context.workers;
   parts->shared->slow = &context.slow;
+  parts->shared->probes = &context.probes;
   parts->shared->streams = &context.streams;
   parts->shared->io = parts->io;
   parts->work.emplace(asio::make_work_guard(*parts->io));

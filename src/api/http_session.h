@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -133,17 +134,16 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   const auto executor = co_await asio::this_coro::executor;
   const auto pieces = std::make_shared<Mailbox<Text>>(executor);
   const auto news = std::make_shared<Mailbox<bool>>(executor);
-  const auto wake = [shared, to = std::weak_ptr(news)] { deliver(shared, to, true); };
-  const std::uint64_t open = shared->streams->open(wake);
-  if (open == 0) {
-    co_return co_await write_reply(
-        stream, shared,
-        problem_reply({.code = Code::unavailable,
-                       .reason = "too_many_streams",
-                       .message = "too many streams are open on this server, or it is stopping",
-                       .retry_after = seconds(1)}),
-        style);
+  // Rung once until someone looks: a reader that is slow does not get a letter for each event.
+  const auto rung = std::make_shared<std::atomic<bool>>(false);
+  const auto wake = [shared, rung, to = std::weak_ptr(news)] {
+    if (!rung->exchange(true)) deliver(shared, to, true);
+  };
+  const auto opened = shared->streams->open(kStreamBytes, wake);
+  if (const auto* refused = std::get_if<Problem>(&opened)) {
+    co_return co_await write_reply(stream, shared, problem_reply(*refused), style);
   }
+  const std::uint64_t open = std::get<std::uint64_t>(opened);
   answer.source->wake_with(wake);
   const auto pull = [shared, to = std::weak_ptr(pieces), source = answer.source] {
     shared->slow->post([shared, to, source] { deliver(shared, to, source->pull()); });
@@ -175,15 +175,17 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   while (going && !style.head_only) {
     for (const std::string& message : piece->messages)
       text += message;
+    const bool is_empty = std::exchange(piece->messages, {}).empty();
     const bool last = piece->ended || shared->streams->stopping();
     going = co_await write_text(stream, shared, std::move(text), last);
     text.clear();
     if (last || !going) break;
-    if (piece->messages.empty() && !piece->more) {
+    if (is_empty && !piece->more) {
       const std::optional<bool> woken = co_await wait_for(news, shared->limits.keep_alive_every);
       if (!woken) text = answer.keep_alive;
       if (!woken && answer.keep_alive.empty()) continue;
     }
+    rung->store(false);
     pull();
     piece = co_await wait_for(pieces, shared->limits.answer_time);
     if (!piece) break;
@@ -331,8 +333,11 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
   guest.is(Guests::Stage::served);
   const auto executor = co_await asio::this_coro::executor;
   const auto box = std::make_shared<Mailbox<HttpAnswer>>(executor);
-  // On a worker: handlers may read from disk.
-  shared->workers->post([shared, to = std::weak_ptr(box), request] {
+  // On a worker: handlers may read from disk. Whether the server lives is asked by others'
+  // watchdogs.
+  Workers& workers =
+      is_probe(request->method, request->target) ? *shared->probes : *shared->workers;
+  workers.post([shared, to = std::weak_ptr(box), request] {
     shared->router->answer(
         *request, [shared, to](HttpAnswer&& answer) { deliver(shared, to, std::move(answer)); });
   });

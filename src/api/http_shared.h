@@ -26,6 +26,7 @@ struct HttpShared {
   HttpLimits limits;
   HttpRouter* router = nullptr;
   Workers* workers = nullptr;  // for requests
+  Workers* probes = nullptr;   // for those that ask whether the server lives
   Workers* slow = nullptr;     // for pulling streams
   Streams* streams = nullptr;
   std::weak_ptr<asio::io_context> io;

@@ -6,7 +6,7 @@
 namespace berth::api {
 namespace {
 
-constexpr std::size_t kBufferMax = 32U << 20;
+constexpr std::uint64_t kWindow = kStreamPieceBytes;
 constexpr std::uint32_t kErrors = 2;  // LogData.stream
 
 }  // namespace
@@ -52,7 +52,7 @@ void LogSource::open_if_started() {
 void LogSource::open(std::uint32_t attempt, bool follow) {
   if (news_ != 0) context_.service.feed().forget(std::exchange(news_, 0));
   log_ = context_.service.open_log(
-      task_, attempt, follow,
+      {.task = task_, .attempt = attempt, .follow = follow, .window = kWindow},
       [buffer = buffer_, out = !request_.stderr_only(), err = !request_.stdout_only()](
           const v1::LogData& data) { return take(*buffer, data, out, err); });
 }
@@ -82,15 +82,11 @@ bool LogSource::put(Buffer& buffer, const v1::LogData& data, bool out, bool err)
     chunk.set_stream(is_error ? v1::LogChunk::STDERR : v1::LogChunk::STDOUT);
     chunk.set_data(data.data());
     chunk.set_truncated(data.truncated());
-    buffer.bytes += data.data().size();
   }
+  buffer.bytes += data.data().size();
   if (!data.error().empty()) {
     buffer.problem =
         Problem{.code = Code::not_found, .reason = "no_output", .message = data.error()};
-  } else if (buffer.bytes > kBufferMax) {
-    buffer.problem = Problem{.code = Code::resource_exhausted,
-                             .reason = "slow_reader",
-                             .message = "output came faster than it was read; ask for it again"};
   }
   buffer.ended = data.end() || buffer.problem;
   return !buffer.ended;
@@ -98,14 +94,18 @@ bool LogSource::put(Buffer& buffer, const v1::LogData& data, bool out, bool err)
 
 Piece<v1::LogChunk> LogSource::pull() {
   if (log_ == 0) open_if_started();
-  const std::lock_guard lock(buffer_->mutex);
   Piece<v1::LogChunk> piece;
-  for (v1::LogChunk& chunk : buffer_->chunks)
-    piece.messages.push_back(std::move(chunk));
-  buffer_->chunks.clear();
-  buffer_->bytes = 0;
-  piece.ended = buffer_->ended;
-  piece.problem = std::exchange(buffer_->problem, std::nullopt);
+  std::uint64_t taken = 0;
+  {
+    const std::lock_guard lock(buffer_->mutex);
+    for (v1::LogChunk& chunk : buffer_->chunks)
+      piece.messages.push_back(std::move(chunk));
+    buffer_->chunks.clear();
+    taken = std::exchange(buffer_->bytes, 0);
+    piece.ended = buffer_->ended;
+    piece.problem = std::exchange(buffer_->problem, std::nullopt);
+  }
+  if (taken > 0 && !piece.ended) context_.service.more_log(log_, taken);
   return piece;
 }
 

@@ -1,6 +1,7 @@
-// LogSource: the output of one attempt of a task, as its agent sends it. What the reader has not
-// taken yet is kept here up to a limit; past it the stream ends and says so, and the agent is never
-// kept waiting. One that follows a task that has not started waits for its first attempt.
+// LogSource: the output of one attempt of a task, as its agent sends it. The agent sends a window,
+// and more when the reader has taken what came: so one that does not read holds one window here,
+// and the rest stays in its file. One that follows a task that has not started waits for its first
+// attempt.
 #pragma once
 
 #include <deque>
@@ -28,7 +29,7 @@ class LogSource : public Source<v1::LogChunk> {
     std::mutex mutex;
     std::function<void()> wake;
     std::deque<v1::LogChunk> chunks;
-    std::size_t bytes = 0;
+    std::uint64_t bytes = 0;  // that came since the last pull, wanted or not
     bool ended = false;
     bool closed = false;
     std::optional<Problem> problem;

@@ -82,6 +82,8 @@ void write_server(MetricsWriter& out, const ApiContext& context) {
              number(stats.packing_plays));
   out.single("berth_open_streams", "gauge", "Streams of events, output and submits.",
              number(context.streams.size()));
+  out.single("berth_stream_memory_bytes", "gauge", "What open streams may hold together.",
+             number(context.streams.bytes()));
 }
 
 // ---- Queues, models, tenants --------------------------------------------------------------------

@@ -38,7 +38,7 @@ bool is_loopback_address(const std::string& address) {
 
 struct ApiServer::Parts {
   Parts(const ApiOptions& options, service::Service& service, MainHooks hooks)
-      : context(std::make_shared<ApiContext>(service, std::move(hooks), options.streams_max)),
+      : context(std::make_shared<ApiContext>(service, std::move(hooks), options.stream_limits)),
         authenticator(
             std::make_shared<Authenticator>(options.authentication, options.tokens, options.log)),
         handlers(std::make_shared<Handlers>(context)),
@@ -104,6 +104,7 @@ void ApiServer::stop(Duration grace) {
   parts_->http->stop(grace);
   parts_->context->slow.stop();
   parts_->context->workers.stop();
+  parts_->context->probes.stop();
   parts_->context->replies.stop();
 }
 

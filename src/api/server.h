@@ -26,7 +26,7 @@ struct ApiOptions {
   HttpLimits http_limits;
   int message_bytes_max = 4 << 20;  // over gRPC
   std::size_t payload_bytes_max = 1U << 20;
-  std::size_t streams_max = 1024;  // of events, output and submits, over both doors
+  StreamLimits stream_limits;  // of events, output and submits, over both doors
   std::string version;
   bool simulated_gpus = false;
   std::function<v1::GetConfigResponse()> config;

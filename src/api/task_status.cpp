@@ -107,7 +107,7 @@ v1::TaskEvent event_message(const service::TaskChange& change, bool sees_all,
                             const service::Board& board) {
   v1::TaskEvent event;
   const service::TaskCard& card = *change.card;
-  event.set_sequence(change.ordinal);
+  event.set_sequence(change.sequence);
   event.set_at_unix_ms(unix_ms(change.at, board));
   event.set_task_id(service::id_of(card));
   event.set_task_no(card.task.value);

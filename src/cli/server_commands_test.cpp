@@ -177,6 +177,24 @@ TEST_F(ServerCommands, StatusShowsOneTask) {
             "Try 'berth status --help'.\n");
 }
 
+// The status comes from what the server has at hand; why it waits, the engine says.
+TEST_F(ServerCommands, TheStatusOfATaskThatWaitsIsExplained) {
+  v1::TaskStatus task = pending_task();
+  task.clear_reason();
+  server.answer("GetTaskStatus", task);
+  v1::ExplainTaskResponse answer;
+  *answer.mutable_status() = pending_task();
+  answer.mutable_status()->set_expected_start_unix_ms(kNow + 131'000);
+  server.answer("ExplainTask", answer);
+  const std::string out = run({"status", "train-1"}).out;
+  EXPECT_NE(out.find("no GPU has enough free VRAM"), std::string::npos) << out;
+  EXPECT_NE(out.find("(in 2m11s)"), std::string::npos) << out;
+  EXPECT_EQ(server.request<v1::ExplainTaskRequest>("ExplainTask").task_id(), "t-12");
+  answer.mutable_status()->set_state(v1::RUNNING);  // it has started between the two
+  server.answer("ExplainTask", answer);
+  EXPECT_EQ(run({"status", "train-1"}).out.find("no GPU has"), std::string::npos);
+}
+
 TEST_F(ServerCommands, StatusShowsWhatStoppingItCosts) {
   v1::TaskStatus task = running_task();
   server.answer("GetTaskStatus", task);
@@ -349,13 +367,14 @@ TEST_F(ServerCommands, EventsAreLines) {
   server.stream("TaskEvents", two_events());
   const Ran ran = run({"events", "--task", "t1"});
   EXPECT_EQ(ran.code, kOk);
-  EXPECT_EQ(ran.out,
-            "SEQUENCE  TIME                  TASK                QUEUE         STATE      GPUS     "
-            "REASON\n"
-            "      40  2026-11-18 11:06:40Z  t1                  llm           pending    -        "
-            "-\n"
-            "      41  2026-11-18 11:06:40Z  t1                  llm           running    -        "
-            "-\n");
+  EXPECT_EQ(
+      ran.out,
+      "     SEQUENCE  TIME                  TASK                QUEUE         STATE      GPUS     "
+      "REASON\n"
+      "           40  2026-11-18 11:06:40Z  t1                  llm           pending    -        "
+      "-\n"
+      "           41  2026-11-18 11:06:40Z  t1                  llm           running    -        "
+      "-\n");
   auto request = server.request<v1::TaskEventsRequest>("TaskEvents");
   EXPECT_TRUE(request.from_start());
   EXPECT_FALSE(request.follow());

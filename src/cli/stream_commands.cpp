@@ -35,14 +35,14 @@ constexpr std::array kStreamedId = {
 constexpr std::array<std::string_view, 3> kEventsExamples = {
     "berth events --follow --group night",
     "berth events --task train-1",
-    "berth events --follow --from 1200 -o json",
+    "berth events --follow --from 1099516870656 -o json",
 };
 constexpr std::array<std::string_view, 2> kLogsExamples = {"berth logs train-1 --follow",
                                                            "berth logs train-1 --attempt 1"};
 
 // A line of a table that never ends: columns of fixed width, longer texts push the rest.
 std::string event_line(const std::array<Cell, 7>& cells, bool colours) {
-  constexpr std::array<std::size_t, 7> kWidths = {8, 20, 18, 12, 9, 7, 0};
+  constexpr std::array<std::size_t, 7> kWidths = {13, 20, 18, 12, 9, 7, 0};
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::string text = harmless(cells[i].text);

@@ -46,6 +46,7 @@ struct LimitSection {
   Duration http_body_timeout = seconds(30);
   std::uint32_t submit_ring = 65'536;  // requests that wait for the engine
   std::uint32_t max_streams = 1024;
+  std::int64_t max_stream_memory = 128 * kMiB;  // of all streams together
 
   bool operator==(const LimitSection&) const = default;
 };

@@ -176,7 +176,8 @@ Status Server::start_api() {
   options.http_limits.header_time = milliseconds_of(config.limits.http_header_timeout);
   options.http_limits.body_time = milliseconds_of(config.limits.http_body_timeout);
   options.payload_bytes_max = static_cast<std::size_t>(config.limits.max_payload);
-  options.streams_max = config.limits.max_streams;
+  options.stream_limits = {.streams = config.limits.max_streams,
+                           .bytes = static_cast<std::size_t>(config.limits.max_stream_memory)};
   options.version = std::string(cli::version());
   options.simulated_gpus = hardware_.is_simulated();
   options.config = [this] { return config_response(); };

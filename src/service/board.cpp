@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "service/grown.h"
+#include "service/sequence_number.h"
 
 namespace berth::service {
 namespace {
@@ -213,7 +214,9 @@ std::optional<Time> Board::oldest_pending(QueueId queue) const {
 }
 
 void Board::tell(const TaskLine& line, const At& at, Changes& changes) {
-  TaskChange change{at.ordinal, at.now, line.card, line.state, line.reason, 0, {}};
+  std::uint64_t sequence = sequence_of(at.ordinal, 0);
+  if (!changes.tasks.empty()) sequence = std::max(sequence, changes.tasks.back().sequence + 1);
+  TaskChange change{sequence, at.now, line.card, line.state, line.reason, 0, {}};
   if (!line.attempts.empty()) {
     change.attempt = line.attempts.back().number;
     change.gpus = line.attempts.back().gpus;

@@ -100,9 +100,9 @@ struct GpuLine {
   std::map<ModelId, ResidentLine> models;
 };
 
-// A task's step to another state, for streams. `ordinal`: of the message that made it.
+// A task's step to another state, for streams.
 struct TaskChange {
-  std::uint64_t ordinal = 0;
+  std::uint64_t sequence = 0;  // sequence_number.h
   Time at;
   CardPtr card;
   core::TaskState state = core::TaskState::pending;

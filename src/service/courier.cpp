@@ -229,41 +229,58 @@ void Courier::answer_heartbeat(std::uint64_t session) {
 // ---- Output
 // --------------------------------------------------------------------------------------
 
-std::uint64_t Courier::open_log(const std::string& agent, TaskNo task, std::uint32_t attempt,
-                                bool follow, LogSink sink) {
+std::uint64_t Courier::open_log(const LogWish& wish, LogSink sink) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t log = next_log_++;
-  auto session = agent_sessions_.find(agent);
+  auto session = agent_sessions_.find(wish.agent);
   // Of a task that has ended: with one agent there is no choice.
-  if (agent.empty() && agent_sessions_.size() == 1) session = agent_sessions_.begin();
+  if (wish.agent.empty() && agent_sessions_.size() == 1) session = agent_sessions_.begin();
   if (session == agent_sessions_.end()) {
     v1::LogData none;
     none.set_request(log);
     none.set_end(true);
-    none.set_error("the agent of \"" + agent + "\" is not connected");
+    none.set_error("the agent of \"" + wish.agent + "\" is not connected");
     sink(none);
     return log;
   }
-  logs_[log] = std::move(sink);
-  v1::ServerMessage message;
-  v1::LogRequest& request = *message.mutable_log();
+  logs_[log] = {session->second, std::move(sink)};
+  v1::LogRequest request;
   request.set_request(log);
-  request.set_task_no(task.value);
-  request.set_attempt(attempt);
-  request.set_follow(follow);
-  sessions_[session->second].to_agent(std::move(message));
+  request.set_task_no(wish.task.value);
+  request.set_attempt(wish.attempt);
+  request.set_follow(wish.follow);
+  request.set_window(wish.window);
+  send_about_log(session->second, request);
   return log;
+}
+
+void Courier::send_about_log(std::uint64_t session, const v1::LogRequest& request) {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return;
+  v1::ServerMessage message;
+  *message.mutable_log() = request;
+  found->second.to_agent(std::move(message));
+}
+
+void Courier::more_log(std::uint64_t log, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = logs_.find(log);
+  if (found == logs_.end()) return;
+  v1::LogRequest request;
+  request.set_request(log);
+  request.set_more(bytes);
+  send_about_log(found->second.session, request);
 }
 
 void Courier::close_log(std::uint64_t log) {
   const std::lock_guard lock(mutex_);
-  if (logs_.erase(log) == 0) return;
-  for (const auto& [agent, session] : agent_sessions_) {
-    v1::ServerMessage message;
-    message.mutable_log()->set_request(log);
-    message.mutable_log()->set_cancel(true);
-    sessions_[session].to_agent(std::move(message));
-  }
+  const auto found = logs_.find(log);
+  if (found == logs_.end()) return;
+  v1::LogRequest request;
+  request.set_request(log);
+  request.set_cancel(true);
+  send_about_log(found->second.session, request);
+  logs_.erase(found);
 }
 
 void Courier::log_data(const v1::LogData& data) {
@@ -272,7 +289,7 @@ void Courier::log_data(const v1::LogData& data) {
     const std::lock_guard lock(mutex_);
     const auto at = logs_.find(data.request());
     if (at == logs_.end()) return;
-    sink = at->second;
+    sink = at->second.sink;
     if (data.end()) logs_.erase(at);
   }
   if (!sink(data) && !data.end()) close_log(data.request());

@@ -60,9 +60,15 @@ class Courier {
 
   // Output of tasks.
   using LogSink = std::function<bool(const v1::LogData&)>;
-  // `agent`: of the node where the task runs; "": it has ended, or is not known here.
-  std::uint64_t open_log(const std::string& agent, TaskNo task, std::uint32_t attempt, bool follow,
-                         LogSink sink);
+  struct LogWish {
+    std::string agent;  // of the node where the task runs; "": it has ended, or is not known here
+    TaskNo task;
+    std::uint32_t attempt = 0;
+    bool follow = false;
+    std::uint64_t window = 0;  // bytes that may come until `more_log`
+  };
+  std::uint64_t open_log(const LogWish& wish, LogSink sink);
+  void more_log(std::uint64_t log, std::uint64_t bytes);
   void close_log(std::uint64_t log);
   void log_data(const v1::LogData& data);
 
@@ -70,11 +76,16 @@ class Courier {
   struct Session {
     ToAgent to_agent;
   };
+  struct Log {
+    std::uint64_t session = 0;
+    LogSink sink;
+  };
 
   v1::ServerMessage message_for(Errand& errand) const;
   v1::ServerMessage lease_for(Errand& errand, const core::BatchStarted& batch) const;
   void send_to_agent(const std::string& agent, v1::ServerMessage&& message);
   void send_to_session(ToAgentMessage&& message);
+  void send_about_log(std::uint64_t session, const v1::LogRequest& request);
 
   const std::uint64_t epoch_;
   const ReadSpec read_spec_;
@@ -85,7 +96,7 @@ class Courier {
   std::map<std::uint64_t, Session> sessions_;
   std::map<std::string, std::uint64_t> agent_sessions_;           // welcomed, by agent
   std::map<std::string, std::vector<v1::ServerMessage>> unsent_;  // by agent
-  std::map<std::uint64_t, LogSink> logs_;
+  std::map<std::uint64_t, Log> logs_;
 };
 
 }  // namespace berth::service

@@ -3,19 +3,21 @@
 
 #include <algorithm>
 
+#include "service/sequence_number.h"
+
 namespace berth::service {
 
-void Feed::add(std::vector<TaskChange>&& changes, std::uint64_t last) {
+void Feed::add(std::vector<TaskChange>&& changes, std::uint64_t ordinal) {
   std::vector<std::shared_ptr<const std::function<void()>>> wakes;
   {
     const std::lock_guard lock(mutex_);
     for (TaskChange& change : changes)
       ring_.push_back(std::move(change));
     while (ring_.size() > capacity_) {
-      before_ring_ = ring_.front().ordinal;
+      before_ring_ = ring_.front().sequence;
       ring_.pop_front();
     }
-    last_ = last;
+    last_ = sequence_behind(ordinal);
     if (changes.empty()) return;
     for (const auto& [number, wake] : sleepers_)
       wakes.push_back(wake);
@@ -34,13 +36,10 @@ Feed::Answer Feed::read(std::uint64_t after, std::size_t most) const {
     answer.too_old = true;
     return answer;
   }
-  const auto first = std::upper_bound(
-      ring_.begin(), ring_.end(), after,
-      [](std::uint64_t a, const TaskChange& change) { return a < change.ordinal; });
-  for (auto at = first; at != ring_.end(); ++at) {
-    // Several steps may share an ordinal; they are never torn apart.
-    if (answer.changes.size() >= most && at->ordinal != answer.changes.back().ordinal) {
-      answer.last = answer.changes.back().ordinal;
+  for (auto at = std::ranges::upper_bound(ring_, after, {}, &TaskChange::sequence);
+       at != ring_.end(); ++at) {
+    if (answer.changes.size() >= most) {
+      answer.last = answer.changes.back().sequence;
       break;
     }
     answer.changes.push_back(*at);
@@ -55,7 +54,7 @@ std::uint64_t Feed::last() const {
 
 void Feed::begin_at(std::uint64_t ordinal) {
   const std::lock_guard lock(mutex_);
-  before_ring_ = last_ = ordinal;
+  before_ring_ = last_ = sequence_behind(ordinal);
 }
 
 std::uint64_t Feed::wake_on_news(std::function<void()> wake) {

@@ -1,8 +1,8 @@
 // Feed: the newest steps of tasks, for streams. A bounded ring; the release thread adds, any thread
 // reads.
 //
-// Readers pull: they ask for what comes behind an ordinal, and are woken when there is more. One
-// that falls behind the ring is told so, and goes on from the journal (journal_feed.h).
+// Readers pull: they ask for what comes behind a sequence number, and are woken when there is more.
+// One that falls behind the ring is told so, and goes on from the journal (journal_feed.h).
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ class Feed {
   // What came before stands in the journal only. Before the first add.
   void begin_at(std::uint64_t ordinal);
 
-  // `last` is the ordinal of the newest message of the group, a task's step or not.
-  void add(std::vector<TaskChange>&& changes, std::uint64_t last);
+  // `ordinal`: of the newest message of the group, a task's step or not.
+  void add(std::vector<TaskChange>&& changes, std::uint64_t ordinal);
 
   struct Answer {
     bool too_old = false;      // the ring no longer holds what comes behind `after`
-    std::uint64_t oldest = 0;  // what it holds begins behind this ordinal
+    std::uint64_t oldest = 0;  // what it holds begins behind this number
     std::uint64_t last = 0;    // everything up to here has been read
     std::vector<TaskChange> changes;
   };

@@ -9,6 +9,7 @@
 
 #include "journal/group.h"
 #include "service/notes.h"
+#include "service/sequence_number.h"
 #include "store/journal.h"
 #include "store/layout.h"
 #include "store/segment_list.h"
@@ -33,7 +34,7 @@ class ChangeReader {
       const bool first = segment_ == 0;
       segment_ = segment.header.number;
       ordinal_ = segment.header.first_seq + segment.header.hash.count;
-      if (first && ordinal_ > after_) return is_too_old();
+      if (first && sequence_behind(ordinal_) > after_) return is_too_old();
     }
     journal::GroupCursor cursor(group);
     while (cursor.next()) {
@@ -41,14 +42,15 @@ class ChangeReader {
         remember(cursor.note());
         continue;
       }
-      if (ordinal_ >= released_ || answer.changes.size() >= most_) return false;
+      if (sequence_behind(ordinal_) >= released_ || answer.changes.size() >= most_) return false;
       ++ordinal_;
+      step_ = 0;
       if (cursor.kind() == journal::GroupCursor::Kind::event) {
         read_event(cursor.event());
       } else {
         read_action(cursor.action());
       }
-      answer.last = std::max(answer.last, ordinal_);
+      answer.last = std::max(answer.last, sequence_behind(ordinal_));
     }
     return true;
   }
@@ -67,7 +69,7 @@ class ChangeReader {
   // The segment that held what is asked for was removed meanwhile.
   bool is_too_old() {
     answer.too_old = true;
-    answer.oldest = ordinal_;
+    answer.oldest = sequence_behind(ordinal_);
     return false;
   }
 
@@ -75,6 +77,7 @@ class ChangeReader {
     const std::optional<Note> note = decode_note(bytes, {});
     if (!note) return;
     if (const auto* described = std::get_if<TaskDescribed>(&*note)) {
+      described->card->spec = {};  // it may be large, and no step tells it
       cards_[described->card->task] = described->card;
     }
   }
@@ -106,6 +109,7 @@ class ChangeReader {
     } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
       add(finished->task, finished->state, finished->reason);
       attempts_.erase(finished->task);
+      cards_.erase(finished->task);
     } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
       for (const core::StartedTask& task : batch->tasks) {
         leases_[batch->lease].push_back(task.task);
@@ -118,11 +122,12 @@ class ChangeReader {
   }
 
   void add(TaskNo task, TaskState state, const core::Reason& reason) {
-    if (ordinal_ <= after_) return;
+    const std::uint64_t sequence = sequence_of(ordinal_, step_++);
+    if (sequence <= after_) return;
     if (CardPtr card = card_of(task)) {
       const Attempt& attempt = attempts_[task];
       answer.changes.push_back(
-          {ordinal_, now_, std::move(card), state, reason, attempt.number, attempt.gpus});
+          {sequence, now_, std::move(card), state, reason, attempt.number, attempt.gpus});
     }
   }
 
@@ -162,6 +167,7 @@ class ChangeReader {
   const store::HistoryReader& history_;
   std::uint64_t segment_ = 0;
   std::uint64_t ordinal_ = 0;
+  std::uint64_t step_ = 0;  // of the message at `ordinal_`: how many steps it has made by now
   Time now_;
   std::map<TaskNo, CardPtr> cards_;
   std::map<TaskNo, Attempt> attempts_;
@@ -181,7 +187,7 @@ Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64
   std::uint64_t start = 0;
   std::uint64_t before = 0;
   for (const store::SegmentHeader& header : *headers) {
-    if (header.first_seq + header.hash.count > after) break;
+    if (sequence_behind(header.first_seq + header.hash.count) > after) break;
     start = std::exchange(before, header.first_seq);
   }
   ChangeReader reader(after, most, released, view, history);
@@ -191,7 +197,8 @@ Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64
                               const journal::Group& group) { return reader.read(segment, group); });
   if (!scan) return scan.error();
   if (!reader.answer.too_old && !headers->empty()) {
-    reader.answer.oldest = headers->front().first_seq + headers->front().hash.count;
+    reader.answer.oldest =
+        sequence_behind(headers->front().first_seq + headers->front().hash.count);
   }
   return std::move(reader.answer);
 }

@@ -11,7 +11,7 @@
 
 namespace berth::service {
 
-// The steps behind the ordinal `after`, at most about `most`, not beyond `released`, as the feed
+// The steps behind the number `after`, at most about `most`, not beyond `released`, as the feed
 // told them. too_old: the journal no longer holds them; `oldest` is then where it begins. Cards of
 // tasks that have ended are made from the history. Of an attempt that began more than a segment
 // before `after`, number and GPUs are not told, and not when it runs.

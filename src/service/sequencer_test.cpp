@@ -55,7 +55,7 @@ TEST_F(Sequencing, ItsStepsCanBeFollowed) {
     states.push_back(change.state);
   EXPECT_EQ(states, (std::vector{TaskState::pending, TaskState::starting, TaskState::running,
                                  TaskState::completed}));
-  EXPECT_EQ(desk_.feed.read(all.changes[1].ordinal, 100).changes.size(), 2U);
+  EXPECT_EQ(desk_.feed.read(all.changes[1].sequence, 100).changes.size(), 2U);
   EXPECT_EQ(desk_.feed.read(all.last, 100).changes.size(), 0U);
 }
 

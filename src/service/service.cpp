@@ -13,12 +13,14 @@
 #include "service/courier.h"
 #include "service/disk_room.h"
 #include "service/journal_feed.h"
+#include "service/journal_pieces.h"
 #include "service/learner.h"
 #include "service/named_thread.h"
 #include "service/projector.h"
 #include "service/release.h"
 #include "service/replayer.h"
 #include "service/rings.h"
+#include "service/sequence_number.h"
 #include "service/sequencer.h"
 #include "service/snapshotter.h"
 #include "store/folder_lock.h"
@@ -91,6 +93,7 @@ struct Service::Parts {
   Courier courier;
   std::unique_ptr<store::JournalWriter> journal;
   std::unique_ptr<store::HistoryReader> history;
+  JournalPieces journal_pieces;
   Projector projector;
   Snapshotter snapshotter;
   Learner learner;
@@ -134,6 +137,9 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
               [this](const TaskCard& card) { return spec_in(segments, card); }),
       journal(std::move(journal_writer)),
       history(std::move(history_reader)),
+      journal_pieces([this](std::uint64_t after, std::size_t most) {
+        return read_changes(options.data, after, most, feed.last(), view, *history);
+      }),
       projector({options.result_ttl, options.history_retention,
                  [this](const TaskCard& card) { return spec_in(segments, card); }, options.clock,
                  options.log},
@@ -216,7 +222,7 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
                                        std::move(*journal), std::move(*history_writer),
                                        std::move(*history_reader));
   parts->view.remember_ended(ended.tasks);
-  const std::uint64_t ordinal = parts->feed.last();
+  const std::uint64_t ordinal = ordinal_of(parts->feed.last());
   parts->projector.add(std::move(ended), ordinal);
   // A day that ended meanwhile is ended first.
   const bool is_new = parts->sequencer.next_seq() == 0;
@@ -507,9 +513,9 @@ void Service::agent_said(std::uint64_t session, v1::AgentMessage&& message) {
   parts_->rings.push(AgentSaid{session, std::move(message)});
 }
 
-std::uint64_t Service::open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink) {
+std::uint64_t Service::open_log(const LogWish& wish, LogSink sink) {
   const std::string agent = parts_->view.read([&](const Board& board) -> std::string {
-    const TaskLine* line = board.tasks().find(task);
+    const TaskLine* line = board.tasks().find(wish.task);
     if (line == nullptr || line->attempts.empty()) return "";
     const AttemptLine& last = line->attempts.back();
     const Names& names = board.names();
@@ -520,7 +526,11 @@ std::uint64_t Service::open_log(TaskNo task, std::uint32_t attempt, bool follow,
     const bool runs = lease != board.leases().end() && lease->second.node;
     return runs ? names.nodes()[lease->second.node.value].agent : "";
   });
-  return parts_->courier.open_log(agent, task, attempt, follow, std::move(sink));
+  return parts_->courier.open_log({agent, wish.task, wish.attempt, wish.follow, wish.window},
+                                  std::move(sink));
+}
+void Service::more_log(std::uint64_t log, std::uint64_t bytes) {
+  parts_->courier.more_log(log, bytes);
 }
 void Service::close_log(std::uint64_t log) { parts_->courier.close_log(log); }
 
@@ -529,9 +539,8 @@ Feed& Service::feed() { return parts_->feed; }
 const store::HistoryReader& Service::history() const { return *parts_->history; }
 const ServiceOptions& Service::options() const { return parts_->options; }
 
-Result<Feed::Answer> Service::read_journal(std::uint64_t after, std::size_t most) const {
-  return read_changes(parts_->options.data, after, most, parts_->feed.last(), parts_->view,
-                      *parts_->history);
+Result<Feed::Answer> Service::read_journal(std::uint64_t after, std::size_t most) {
+  return parts_->journal_pieces.read(after, most);
 }
 
 Result<std::string> Service::spec_of(const TaskCard& card) const {
@@ -548,7 +557,6 @@ ServiceStats Service::stats() const {
   ServiceStats stats;
   stats.epoch = p.sequencer.epoch();
   stats.events = p.events;
-  stats.released = p.feed.last();
   stats.hash = p.hash;
   stats.groups = p.groups;
   stats.synced_bytes = p.synced_bytes;

@@ -65,10 +65,9 @@ struct ServiceOptions {
 // Counters for /metrics and `berth info`. Read without locks.
 struct ServiceStats {
   std::uint64_t epoch = 0;
-  std::uint64_t events = 0;    // sequenced since the first start
-  std::uint64_t released = 0;  // ordinal of the last released message
-  std::uint64_t hash = 0;      // after it
-  std::uint64_t groups = 0;    // since this start, as the following
+  std::uint64_t events = 0;  // sequenced since the first start
+  std::uint64_t hash = 0;    // after them
+  std::uint64_t groups = 0;  // since this start, as the following
   std::uint64_t synced_bytes = 0;
   std::uint64_t submits_refused_full = 0;
   std::uint64_t ring_tasks = 0;        // waiting for the sequencer now
@@ -125,9 +124,16 @@ class Service {
   void close_session(std::uint64_t session);
 
   // Output of a task, from its agent. `sink` gets chunks on the agent's thread until one has `end`
-  // or an error; false ends it.
+  // or an error; false ends it. No more than `window` bytes come until `more_log` makes room.
   using LogSink = std::function<bool(const v1::LogData&)>;
-  std::uint64_t open_log(TaskNo task, std::uint32_t attempt, bool follow, LogSink sink);
+  struct LogWish {
+    TaskNo task;
+    std::uint32_t attempt = 0;  // 0: the last
+    bool follow = false;
+    std::uint64_t window = 0;
+  };
+  std::uint64_t open_log(const LogWish& wish, LogSink sink);
+  void more_log(std::uint64_t log, std::uint64_t bytes);
   void close_log(std::uint64_t log);
 
   // Reads. The history's reader is thread-safe.
@@ -137,7 +143,7 @@ class Service {
   ServiceStats stats() const;
   // Task steps behind `after`, from the journal; for readers that fell behind the feed. Cards of
   // tasks that have ended come from the history.
-  Result<Feed::Answer> read_journal(std::uint64_t after, std::size_t most) const;
+  Result<Feed::Answer> read_journal(std::uint64_t after, std::size_t most);
   // A task's spec, from memory or from the journal.
   Result<std::string> spec_of(const TaskCard& card) const;
   // The task of a tenant with this id: live, remembered, or in the history. None: there is none.

@@ -151,7 +151,7 @@ TEST_F(WholeService, StreamsGoOnFromTheJournal) {
   ServiceOptions small;
   small.feed_capacity = 8;
   RunningService running(folder_.path(), small);
-  const std::uint64_t begin = running.service().stats().released;
+  const std::uint64_t begin = running.service().feed().last();
   for (int i = 0; i < 20; ++i)
     running.submit(new_task("task " + std::to_string(i)));
   running.settle();
@@ -162,12 +162,14 @@ TEST_F(WholeService, StreamsGoOnFromTheJournal) {
   EXPECT_FALSE(read->too_old);
   // Accepted, starting, running, completed, of each.
   EXPECT_EQ(read->changes.size(), 80U);
-  const Feed::Answer ring = running.service().feed().read(running.service().feed().last() - 4, 100);
+  const Feed::Answer ring =
+      running.service().feed().read(running.service().feed().read(0, 0).oldest, 100);
+  EXPECT_EQ(ring.changes.size(), 8U);
   for (const TaskChange& change : ring.changes) {
-    const auto same = std::find_if(read->changes.begin(), read->changes.end(), [&](const auto& c) {
-      return c.ordinal == change.ordinal && c.card->task == change.card->task;
-    });
+    const auto same = std::find_if(read->changes.begin(), read->changes.end(),
+                                   [&](const auto& c) { return c.sequence == change.sequence; });
     ASSERT_NE(same, read->changes.end());
+    EXPECT_EQ(same->card->task, change.card->task);
     EXPECT_EQ(same->state, change.state);
     EXPECT_EQ(same->at, change.at);
   }
@@ -176,7 +178,7 @@ TEST_F(WholeService, StreamsGoOnFromTheJournal) {
 // The same steps, whether a stream hears them as they happen or reads them later.
 TEST_F(WholeService, TheJournalTellsWhatTheFeedTold) {
   RunningService running(folder_.path());
-  const std::uint64_t begin = running.service().stats().released;
+  const std::uint64_t begin = running.service().feed().last();
   for (int i = 0; i < 30; ++i) {
     NewTask task = new_task("task " + std::to_string(i));
     if (i % 3 == 1) task.depends_on = {"task " + std::to_string(i - 1)};
@@ -199,7 +201,8 @@ TEST_F(WholeService, TheJournalTellsWhatTheFeedTold) {
   for (std::size_t i = 0; i < told.changes.size(); ++i) {
     const TaskChange& a = told.changes[i];
     const TaskChange& b = read->changes[i];
-    EXPECT_EQ(a.ordinal, b.ordinal) << i;
+    EXPECT_EQ(a.sequence, b.sequence) << i;
+    EXPECT_GT(a.sequence, i == 0 ? begin : told.changes[i - 1].sequence);
     EXPECT_EQ(a.at, b.at) << i;
     EXPECT_EQ(a.card->task, b.card->task) << i;
     EXPECT_EQ(a.state, b.state) << i;
@@ -219,6 +222,32 @@ TEST_F(WholeService, TheJournalTellsWhatTheFeedTold) {
     pieces += piece->changes.size();
   }
   EXPECT_EQ(pieces, told.changes.size());
+}
+
+TEST_F(WholeService, NumbersOfEventsOutliveARestart) {
+  std::vector<std::uint64_t> before;
+  std::uint64_t begin = 0;
+  {
+    RunningService running(folder_.path());
+    begin = running.service().feed().last();
+    running.control(SetQueuePaused{"llm", true});
+    for (int i = 0; i < 16; ++i)
+      running.submit(new_task("task " + std::to_string(i)));
+    running.control(SetQueuePaused{"llm", false});
+    running.settle();
+    for (const TaskChange& change : running.service().feed().read(begin, 1000).changes)
+      before.push_back(change.sequence);
+  }
+  ASSERT_EQ(before.size(), 64U);
+  RunningService again(folder_.path());
+  EXPECT_TRUE(again.service().feed().read(before[0], 1000).too_old);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto rest = again.service().read_journal(before[i], 1000);
+    ASSERT_TRUE(rest.ok());
+    ASSERT_EQ(rest->changes.size(), before.size() - i - 1);
+    for (std::size_t k = 0; k < rest->changes.size(); ++k)
+      EXPECT_EQ(rest->changes[k].sequence, before[i + 1 + k]);
+  }
 }
 
 TEST_F(WholeService, SnapshotsAreMadeFromDiskWhileItRuns) {

@@ -25,6 +25,9 @@ class QuickAgent {
   std::vector<v1::StopTask> stops;
   v1::Welcome welcome;
   std::uint64_t acknowledged = 0;
+  std::function<void(const v1::LogRequest&)> on_log;  // none: it has no output
+
+  void say(v1::AgentMessage&& message) { say_(std::move(message)); }
 
   void hello(int gpus, std::int64_t vram_mb, const std::vector<std::uint64_t>& held = {}) {
     v1::AgentMessage message;
@@ -67,6 +70,7 @@ class QuickAgent {
     if (message.has_acknowledge()) acknowledged = message.acknowledge().seq();
     if (message.has_stop()) stops.push_back(message.stop());
     if (message.has_load()) loaded(message.load());
+    if (message.has_log() && on_log) on_log(message.log());
     if (!message.has_lease()) return;
     leases.push_back(message.lease());
     started(message.lease().id());

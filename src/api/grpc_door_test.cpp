@@ -2,7 +2,6 @@
 // reflection, streams, stopping.
 #include <atomic>
 #include <functional>
-#include <semaphore>
 #include <thread>
 
 #include <grpcpp/health_check_service_interface.h>
@@ -133,31 +132,6 @@ TEST(GrpcDoor, AWaitingTaskHasAReasonAndAPosition) {
   ASSERT_GE(explained.binding_size(), 1);
   EXPECT_EQ(explained.binding(0).code(), "queue_paused");
   EXPECT_EQ(explained.ahead_in_queue(), 1U);
-}
-
-// The engine's answers wait for the release; what the view knows does not.
-TEST(GrpcDoor, AStatusAsksNothingOfTheEngine) {
-  Doors doors;
-  doors.pause();
-  v1::SubmitTaskResponse response;
-  ASSERT_TRUE(doors.submit("a", response).ok());
-  std::binary_semaphore reached(0);
-  std::binary_semaphore go_on(0);
-  ASSERT_TRUE(doors.running.service().offer(service::ControlCommand{
-      service::HoldTask{TaskNo{response.task_no()}}, [&](const service::ControlOutcome&) {
-        reached.release();
-        go_on.acquire();
-      }}));
-  reached.acquire();
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
-  v1::GetTaskStatusRequest request;
-  request.set_task_id("a");
-  v1::TaskStatus status;
-  EXPECT_TRUE(doors.stub->GetTaskStatus(&context, request, &status).ok());
-  EXPECT_EQ(status.state(), v1::WAITING);
-  EXPECT_EQ(status.reason().code(), "task_held");
-  go_on.release();
 }
 
 TEST(GrpcDoor, TheSameRequestTwiceIsOneTask) {

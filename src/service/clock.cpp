@@ -12,7 +12,7 @@ constexpr Duration kJitter = seconds(1);
 Duration magnitude(Duration d) { return d.ns < 0 ? Duration{-d.ns} : d; }
 
 std::string length_text(Duration d) {
-  const std::int64_t s = magnitude(d).ns / 1'000'000'000;
+  const std::int64_t s = (magnitude(d).ns + 500'000'000) / 1'000'000'000;
   if (s < 300) return std::to_string(s) + " s";
   if (s < 5 * 3600) return std::to_string(s / 60) + " min";
   if (s < 72 * 3600) return std::to_string(s / 3600) + " h";
@@ -40,18 +40,19 @@ Time engine_time(Time wall, const ClockMapped& clock) {
 
 Resumed resume_time(const ClockMapped& last, Time last_now, const ClockReading& reading,
                     Duration max_downtime) {
-  Time now = last_now;
+  const bool same_boot = is_same_boot(last, reading);
+  const Time by_clock = same_boot ? last.at + Duration{reading.boot_ns - last.boot_ns}
+                                  : engine_time(Time{reading.wall_unix_ns}, last);
+  const Duration passed = by_clock - last_now;
+  const bool is_too_long = passed > max_downtime;
+  const Time now = is_too_long ? last_now : std::max(last_now, by_clock);
   std::string remark;
-  const Duration by_wall = Time{reading.wall_unix_ns} - wall_time(last_now, last);
-  if (is_same_boot(last, reading)) {
-    now = std::max(now, last.at + Duration{reading.boot_ns - last.boot_ns});
-  } else if (by_wall > max_downtime) {
-    remark = "by the wall clock " + length_text(by_wall) +
+  if (is_too_long) {
+    remark = std::string(same_boot ? "by the boot-time clock " : "by the wall clock ") +
+             length_text(passed) +
              " have passed since the last event, more than server.max_downtime, " +
              length_text(max_downtime) +
              ": engine time goes on where it ended, and nothing that is kept for a time ends early";
-  } else if (by_wall.ns > 0) {
-    now = last_now + by_wall;
   }
   const Duration ahead = ahead_at(now, reading.wall_unix_ns, last.ahead);
   Resumed resumed{{reading.boot, reading.boot_ns, now, ahead}, remark};

@@ -2,7 +2,7 @@
 // the wall clock only gives instants their names for people. Pure: clocks are read elsewhere.
 //
 // At a restart within one boot the boot-time clock tells exactly what has passed. In another boot
-// only the wall clock can, and it is believed within bounds: engine time never goes back, and a
+// only the wall clock can. Both are believed within bounds: engine time never goes back, and a
 // longer downtime than is allowed counts as none. A wall clock that was set moves no engine time;
 // it is mapped anew, and that is told.
 #pragma once

@@ -38,6 +38,15 @@ TEST(Clock, WithinABootItsClockTellsWhatHasPassed) {
   }
 }
 
+TEST(Clock, ADowntimeThatNobodyWouldBelieveCountsAsNone) {
+  const Time wall = kLast + days(60);
+  const Resumed resumed = resume_time(kMapped, kLast, same_boot(days(60), wall), kWeek);
+  EXPECT_EQ(resumed.clock.at, kLast);
+  EXPECT_EQ(resumed.clock.ahead, days(60));
+  EXPECT_NE(resumed.remark.find("by the boot-time clock 60 d have passed"), std::string::npos)
+      << resumed.remark;
+}
+
 TEST(Clock, BetweenBootsTheWallClockIsBelievedWithinBounds) {
   const auto resumed_at = [](Duration after) {
     return resume_time(kMapped, kLast, other_boot(kLast + after), kWeek);

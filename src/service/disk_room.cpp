@@ -14,9 +14,10 @@ SubmitOutcome outcome_without(const ShortRoom& room, SubmitOutcome::Kind kind) {
 }
 
 // A disk that cannot be asked keeps nobody out: the journal's own writes will tell.
-bool DiskRoom::look(bool has_spare, Clock::time_point now) {
-  if (looked_ && now - *looked_ < kEvery) return false;
+bool DiskRoom::look(std::uint64_t segment, bool has_spare, Clock::time_point now) {
+  if (looked_ && now - *looked_ < kEvery && segment == segment_) return false;
   looked_ = now;
+  segment_ = segment;
   const Result<std::uint64_t> free = store::free_bytes(folder_);
   free_.store(free ? *free : UINT64_MAX, std::memory_order_relaxed);
   has_spare_.store(has_spare, std::memory_order_relaxed);

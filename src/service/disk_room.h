@@ -37,8 +37,9 @@ class DiskRoom {
   DiskRoom(std::filesystem::path folder, std::uint64_t reserve_bytes)
       : folder_(std::move(folder)), reserve_(reserve_bytes) {}
 
-  // The store thread. True: it was time to look, and that was done.
-  bool look(bool has_spare, Clock::time_point now = Clock::now());
+  // The store thread. `segment`: that the journal writes; a new one took room. True: it was time to
+  // look, and that was done.
+  bool look(std::uint64_t segment, bool has_spare, Clock::time_point now = Clock::now());
   void stall(Clock::time_point now = Clock::now());
   void go_on() { stalled_.store(false, std::memory_order_relaxed); }
   // The journal has been stalled for long enough to tell those who wait.
@@ -54,6 +55,7 @@ class DiskRoom {
   const std::filesystem::path folder_;
   const std::uint64_t reserve_;
   std::optional<Clock::time_point> looked_;
+  std::uint64_t segment_ = 0;
   Clock::time_point stalled_since_;
   std::atomic<std::uint64_t> free_{UINT64_MAX};
   std::atomic<bool> has_spare_{true};

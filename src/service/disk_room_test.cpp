@@ -23,14 +23,14 @@ TEST(DiskRoom, IsShortBelowItsReserveAndWithoutASpare) {
   const store::testing::TempFolder folder;
   const DiskRoom::Clock::time_point begin{};
   DiskRoom some(folder.path(), 1);
-  EXPECT_TRUE(some.look(true, begin));
+  EXPECT_TRUE(some.look(1, true, begin));
   EXPECT_FALSE(some.shortage().has_value());
-  EXPECT_FALSE(some.look(false, begin + 100ms)) << "not so often";
-  EXPECT_TRUE(some.look(false, begin + 300ms));
+  EXPECT_FALSE(some.look(1, false, begin + 100ms)) << "not so often";
+  EXPECT_TRUE(some.look(2, false, begin + 100ms));
   EXPECT_TRUE(some.shortage().has_value());
 
   DiskRoom all(folder.path(), std::uint64_t{1} << 62);
-  all.look(true, begin);
+  all.look(1, true, begin);
   ASSERT_TRUE(all.shortage().has_value());
   EXPECT_EQ(all.shortage()->free_bytes, all.free_bytes());
   EXPECT_GT(all.free_bytes(), 0U);

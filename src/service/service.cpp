@@ -404,8 +404,9 @@ void Service::Parts::keep() {
       release.answer(*group);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the answers are out
     }
-    release.run(*group, make_durable(*group));
-    tend_room();
+    const store::GroupAt at = make_durable(*group);
+    tend_room();  // first: who is answered may submit the next
+    release.run(*group, at);
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);
     snapshotter.durable(group->next_seq);
@@ -457,7 +458,7 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
 // Looks at the disk now and then, and takes room for the journal's spare segment when there is
 // some.
 void Service::Parts::tend_room() {
-  if (!room.look(journal->has_spare())) return;
+  if (!room.look(journal->segment(), journal->has_spare())) return;
   const bool has_reserve = room.free_bytes() >= room.reserve_bytes();
   if (!journal->has_spare() && has_reserve) (void)journal->make_spare();
   const bool is_short = room.shortage().has_value();

@@ -56,7 +56,7 @@ struct ServiceOptions {
   std::function<Time()> clock;
   std::string boot;                              // names the boot whose clock it is; "": not known
   std::function<std::int64_t()> wall_clock;      // unix nanoseconds; may be set at any time
-  Duration max_downtime = minutes(7 * 24 * 60);  // what the wall clock may say between two boots
+  Duration max_downtime = minutes(7 * 24 * 60);  // more counts as none
   std::function<Time(Time)> next_day;           // when the day of that wall time ends; empty: never
   std::function<void(const std::string&)> log;  // what someone should look at
   std::function<void(const std::string&)> inform;  // what is as it should be; empty: not told

@@ -79,14 +79,21 @@ Status JournalWriter::go_on_in_segment() {
   return file_.sync();
 }
 
+// One that is there is kept. On a full disk it gives away what stands behind it.
 Status JournalWriter::make_spare() {
-  const Result<File> kept = File::open_to_read(spare_path(options_.folder));
+  const std::uint64_t slack = spare_slack(options_.segment_bytes);
+  Result<File> kept = File::open_to_write(spare_path(options_.folder));
   const Result<std::uint64_t> size = kept ? kept->size() : Result<std::uint64_t>(0);
-  const bool is_whole = size && *size == options_.segment_bytes;
-  const Status made =
-      is_whole ? Status(Done{}) : store::make_spare(options_.folder, options_.segment_bytes);
-  has_spare_ = made.ok();
-  return made;
+  has_spare_ = size && *size >= options_.segment_bytes;
+  if (!has_spare_) {
+    const Status made = store::make_spare(options_.folder, options_.segment_bytes + slack);
+    has_spare_ = made.ok();
+    return made;
+  }
+  const Result<std::uint64_t> free = free_bytes(options_.folder);
+  const bool is_full = free && *free < slack;
+  return is_full ? kept->truncate(options_.segment_bytes)
+                 : kept->allocate(options_.segment_bytes + slack);
 }
 
 Result<GroupAt> JournalWriter::append(journal::ByteView group,

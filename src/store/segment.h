@@ -60,7 +60,9 @@ Result<File> create_segment(const std::filesystem::path& folder, const SegmentHe
                             std::uint64_t bytes);
 
 // Room on disk that is kept for the day when there is none: a file of zeros that can become the
-// next segment without asking for more.
+// next segment without asking for more. Behind it stands a little more, for others who need some to
+// begin on a full disk.
+constexpr std::uint64_t spare_slack(std::uint64_t segment_bytes) { return segment_bytes / 16; }
 std::filesystem::path spare_path(const std::filesystem::path& folder);
 Status make_spare(const std::filesystem::path& folder, std::uint64_t bytes);
 // The same as create_segment, out of the spare.

@@ -111,7 +111,7 @@ TEST_F(Kill, ARestBeforeTheRestartChangesNoDecisionAndNoCharge) {
   {
     ServerProcess server(options());
     ASSERT_TRUE(server.serves()) << server.error();
-    EXPECT_EQ(wait_for_ends(server, acknowledged), std::vector<std::string>{});
+    EXPECT_EQ(wait_for_ends(server, acknowledged, tenants), std::vector<std::string>{});
     EXPECT_EQ(faults_in(acknowledged, server), std::vector<std::string>{});
     EXPECT_EQ(server.stop(), 0);
   }

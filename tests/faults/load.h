@@ -62,8 +62,10 @@ class Load {
   std::vector<std::thread> threads_;
 };
 
-// Waits until every one of the tasks has ended; names those the server does not know.
+// Waits until every one of the tasks, each of one of the tenants, has ended; names those the server
+// does not know.
 std::vector<std::string> wait_for_ends(const support::ServerProcess& server,
-                                       const std::set<std::string>& ids);
+                                       const std::set<std::string>& ids,
+                                       const std::vector<std::string>& tenants = {""});
 
 }  // namespace berth::faults

@@ -189,7 +189,7 @@ TEST_F(FullDisk, ATaskThatFilledItIsCancelledAndNothingElseIsNeeded) {
   for (int i = 0; i < 10; ++i) {  // nearly a segment
     v1::SubmitTaskRequest request;
     request.mutable_task()->set_task_type("llm");
-    request.mutable_task()->set_payload(std::string(100'000, 'x'));
+    request.mutable_task()->set_payload(std::string(103'500, 'x'));
     request.mutable_task()->set_not_before_unix_ms(4'000'000'000'000);
     ASSERT_TRUE(client.submit(request).ok());
   }
@@ -233,7 +233,7 @@ TEST_F(FullDisk, ATaskThatFilledItIsCancelledAndNothingElseIsNeeded) {
 }
 
 TEST_F(BadDisk, AServerThatCannotWriteSaysWhatItDoesNotKnowAndEndsWhenStopped) {
-  ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "write=ENOSPC@40+"));
+  ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "write=ENOSPC@41+"));
   ASSERT_TRUE(server.serves()) << server.error();
   client::Client client = server.client(std::chrono::seconds(5));
   client::Failure failure;

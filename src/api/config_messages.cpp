@@ -66,8 +66,8 @@ class Merger {
 
 }  // namespace
 
-v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier,
-                                const service::Names& names) {
+v1::TenantConfig config_message(const service::TenantEntry& tenant, const service::Names& names) {
+  const core::TenantSpec& spec = tenant.spec;
   v1::TenantConfig config;
   config.set_parent(spec.parent ? names.tenants()[spec.parent.value].name : "");
   config.set_weight(whole(spec.weight));
@@ -79,11 +79,13 @@ v1::TenantConfig config_message(const core::TenantSpec& spec, std::uint8_t tier,
   if (spec.borrow_gpus) config.set_borrow_gpus(whole(*spec.borrow_gpus));
   if (spec.max_gpus) config.set_max_gpus(whole(*spec.max_gpus));
   config.set_isolation(config::isolation_names()[static_cast<std::size_t>(spec.isolation)]);
-  config.set_tier(tier);
+  config.set_tier(tenant.tier);
+  config.set_commands(tenant.commands);
   return config;
 }
 
-v1::QueueConfig config_message(const core::QueueSpec& spec, const service::Names& names) {
+v1::QueueConfig config_message(const service::QueueEntry& queue, const service::Names& names) {
+  const core::QueueSpec& spec = queue.spec;
   v1::QueueConfig config;
   config.set_model(spec.model ? names.models()[spec.model.value].name : "");
   config.set_max_batch_size(spec.max_batch_size);
@@ -95,6 +97,7 @@ v1::QueueConfig config_message(const core::QueueSpec& spec, const service::Names
   config.set_batch_base_ms(ms_of(spec.batch_base));
   config.set_batch_per_task_ms(ms_of(spec.batch_per_task));
   config.set_work_class(spec.work_class ? names.work_classes()[spec.work_class.value] : "");
+  config.set_commands(queue.commands);
   return config;
 }
 
@@ -107,10 +110,12 @@ v1::ModelConfig config_message(const core::ModelSpec& spec) {
   return config;
 }
 
-void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t& tier,
-           std::string& parent, std::vector<FieldFlaw>& flaws) {
+void merge(const v1::TenantConfig& config, service::DefineTenant& tenant,
+           std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
-  if (config.has_parent()) merger.name_to("parent", config.parent(), parent);
+  core::TenantSpec& spec = tenant.spec;
+  if (config.has_parent()) merger.name_to("parent", config.parent(), tenant.parent);
+  if (config.has_commands()) tenant.commands = config.commands();
   if (config.has_weight()) {
     merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
   }
@@ -143,15 +148,17 @@ void merge(const v1::TenantConfig& config, core::TenantSpec& spec, std::uint8_t&
   }
   if (config.has_isolation()) merger.isolation(config.isolation(), spec.isolation);
   if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {
-    tier = static_cast<std::uint8_t>(config.tier());
+    tenant.tier = static_cast<std::uint8_t>(config.tier());
   }
 }
 
-void merge(const v1::QueueConfig& config, core::QueueSpec& spec, std::string& model,
-           std::string& work_class, std::vector<FieldFlaw>& flaws) {
+void merge(const v1::QueueConfig& config, service::DefineQueue& queue,
+           std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
-  if (config.has_model()) merger.name_to("model", config.model(), model);
-  if (config.has_work_class()) merger.name_to("work_class", config.work_class(), work_class);
+  core::QueueSpec& spec = queue.spec;
+  if (config.has_model()) merger.name_to("model", config.model(), queue.model);
+  if (config.has_work_class()) merger.name_to("work_class", config.work_class(), queue.work_class);
+  if (config.has_commands()) queue.commands = config.commands();
   if (config.has_max_batch_size() &&
       merger.within("max_batch_size", config.max_batch_size(), 1, core::kBatchSizeMax)) {
     spec.max_batch_size = config.max_batch_size();

@@ -29,6 +29,8 @@ struct MainHooks {
   std::function<Result<std::vector<std::string>>(bool dry_run)> reload;
   std::function<Result<v1::BackupResponse>(const std::string& path)> backup;
   std::function<void(const std::string&)> log;
+  // Why the commands of a tenant may not run here, and what to do; "": they may. Empty: all may.
+  std::function<std::string(const std::string& tenant)> commands_refused;
 };
 
 struct ApiContext {

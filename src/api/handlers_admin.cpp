@@ -41,18 +41,20 @@ void Handlers::put_tenant(const Caller&, const v1::PutTenantRequest& request,
                           Reply<v1::PutTenantResponse> reply) {
   service::DefineTenant wanted{.name = request.name(),
                                .spec = context_.service.options().tenant_defaults,
-                               .tier = context_.service.options().tenant_default_tier};
+                               .tier = context_.service.options().tenant_default_tier,
+                               .commands = context_.service.options().tenant_default_commands};
   context_.service.view().read([&](const service::Board& board) {
     const TenantId known = board.names().tenant(request.name());
     if (!known) return;
     const service::TenantEntry& entry = board.names().tenants()[known.value];
     wanted.spec = entry.spec;
     wanted.tier = entry.tier;
+    wanted.commands = entry.commands;
     const TenantId parent = entry.spec.parent;
     if (parent) wanted.parent = board.names().tenants()[parent.value].name;
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted.spec, wanted.tier, wanted.parent, flaws);
+  merge(request.config(), wanted, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   control(std::move(wanted), failing(reply), creating(reply));
 }
@@ -64,13 +66,14 @@ void Handlers::put_queue(const Caller&, const v1::PutQueueRequest& request,
     const QueueId known = board.names().queue(request.name());
     if (!known) return;
     wanted.spec = board.names().queues()[known.value].spec;
+    wanted.commands = board.names().queues()[known.value].commands;
     const ModelId model = wanted.spec.model;
     const WorkClassId work_class = wanted.spec.work_class;
     if (model) wanted.model = board.names().models()[model.value].name;
     if (work_class) wanted.work_class = board.names().work_classes()[work_class.value];
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted.spec, wanted.model, wanted.work_class, flaws);
+  merge(request.config(), wanted, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   control(std::move(wanted), failing(reply), creating(reply));
 }

@@ -93,7 +93,7 @@ void fill_queue(v1::QueueStatus& status, std::size_t i, Time now, const Board& b
   status.set_failed(line.ends.failed);
   status.set_cancelled(line.ends.cancelled);
   status.set_expired(line.ends.expired);
-  *status.mutable_config() = config_message(entry.spec, board.names());
+  *status.mutable_config() = config_message(entry, board.names());
   if (!entry.spec.model) return;
   const service::ModelLine& model = board.models()[entry.spec.model.value];
   status.set_model(board.names().models()[entry.spec.model.value].name);
@@ -120,7 +120,7 @@ void fill_tenant(v1::TenantStatus& status, std::size_t i, const Board& board) {
   const service::TenantEntry& entry = board.names().tenants()[i];
   const service::TenantLine& line = board.tenants()[i];
   status.set_name(entry.name);
-  *status.mutable_config() = config_message(entry.spec, entry.tier, board.names());
+  *status.mutable_config() = config_message(entry, board.names());
   status.set_paused(entry.paused);
   status.set_ready(line.pending);
   status.set_waiting(line.waiting);

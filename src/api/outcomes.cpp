@@ -133,6 +133,22 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
               .metadata = {{"need", std::to_string(outcome.reason.need)},
                            {"have", std::to_string(outcome.reason.have)},
                            {"subject", tenant}}};
+    case queue_forbids_commands:
+      return {.code = Code::permission_denied,
+              .reason = "commands_forbidden",
+              .message = "queue " + quoted(outcome.what) +
+                         " takes no commands; submit a payload, use another queue, or ask an "
+                         "admin: berth put queue " +
+                         outcome.what + " --commands true",
+              .metadata = {{"subject", outcome.what}}};
+    case tenant_forbids_commands:
+      return {.code = Code::permission_denied,
+              .reason = "commands_forbidden",
+              .message = "tenant " + quoted(outcome.what) +
+                         " may run no commands; submit a payload, or ask an admin: berth put "
+                         "tenant " +
+                         outcome.what + " --commands true",
+              .metadata = {{"subject", outcome.what}}};
     case too_many_tenants:
       return {.code = Code::resource_exhausted,
               .reason = "too_many_tenants",

@@ -133,6 +133,8 @@ TEST(Problem, SubmitOutcomesHaveTheirCodes) {
   EXPECT_EQ(of(Kind::unknown_tenant).code, Code::not_found);
   EXPECT_EQ(of(Kind::unknown_dependency).code, Code::not_found);
   EXPECT_EQ(of(Kind::tier_denied).code, Code::permission_denied);
+  EXPECT_EQ(of(Kind::queue_forbids_commands).reason, "commands_forbidden");
+  EXPECT_EQ(of(Kind::tenant_forbids_commands).code, Code::permission_denied);
   EXPECT_EQ(of(Kind::too_many_tenants).code, Code::resource_exhausted);
 }
 

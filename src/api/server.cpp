@@ -73,7 +73,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service:
                   .config = options.config,
                   .reload = options.reload,
                   .backup = options.backup,
-                  .log = options.log};
+                  .log = options.log,
+                  .commands_refused = options.commands_refused};
   auto parts = std::make_unique<Parts>(options, service, std::move(hooks));
   auto grpc = GrpcServer::start({.address = options.grpc_address,
                                  .tls = *tls,

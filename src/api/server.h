@@ -33,6 +33,7 @@ struct ApiOptions {
   std::function<Result<std::vector<std::string>>(bool dry_run)> reload;
   std::function<Result<v1::BackupResponse>(const std::string& path)> backup;
   std::function<void(const std::string&)> log;
+  std::function<std::string(const std::string& tenant)> commands_refused;  // see MainHooks
 };
 
 class ApiServer {

@@ -63,6 +63,15 @@ std::variant<service::NewTask, Problem> read_spec(const ApiContext& context, con
   for (const std::string& name : task.depends_on) {
     if (!is_own_task(context, task.tenant, name)) return unknown_dependency(name, task.tenant);
   }
+  if (task.has_command && context.hooks.commands_refused) {
+    std::string why = context.hooks.commands_refused(task.tenant);
+    if (!why.empty()) {
+      return Problem{.code = Code::failed_precondition,
+                     .reason = "commands_refused",
+                     .message = std::move(why),
+                     .metadata = {{"subject", task.tenant}}};
+    }
+  }
   return std::move(task);
 }
 

@@ -120,6 +120,7 @@ class SpecReader {
                            " (put larger data in a file and pass its name)");
     }
     if (spec_.has_command()) {
+      task_.has_command = true;
       if (payload > 0) wrong("payload", "a task has a payload or a command, not both");
       read_command();
     } else {

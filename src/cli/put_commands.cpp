@@ -28,6 +28,7 @@ constexpr std::array kTenantFlags = {
     Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
     Flag{"--isolation", "none|batch|slice|gpu", "what it never shares with other tenants"},
     Flag{"--tier", "0|1|2|3", "the best its tasks may have, and their default"},
+    Flag{"--commands", "true|false", "whether its tasks may have some"},
 };
 constexpr std::array kQueueFlags = {
     Flag{"--model", "MODEL", "that its batches need"},
@@ -40,6 +41,7 @@ constexpr std::array kQueueFlags = {
     Flag{"--batch-base", "DURATION", "what a batch takes, however small"},
     Flag{"--batch-per-task", "DURATION", "what each task adds"},
     Flag{"--work-class", "NAME", "whose speed counts on each GPU; \"\": the general one"},
+    Flag{"--commands", "true|false", "whether its tasks may have some"},
 };
 constexpr std::array kModelFlags = {
     Flag{"--weights", "SIZE", "VRAM of the weights"},

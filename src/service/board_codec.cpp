@@ -152,6 +152,9 @@ bool is_next(const Names& names, const Note& note) {
     return signal->signal == names.next_signal();
   } else if (const auto* group = std::get_if<GroupNamed>(&note)) {
     return static_cast<bool>(group->group);  // these are written by name
+  } else if (const auto* commands = std::get_if<CommandsAllowed>(&note)) {
+    const bool is_tenant = commands->noun == CommandsAllowed::Noun::tenant;
+    return commands->number < (is_tenant ? names.tenants().size() : names.queues().size());
   }
   return false;
 }

@@ -31,6 +31,7 @@ struct NewTask {
   std::string queue;
   std::vector<std::string> depends_on;  // ids; "signal:NAME"
   std::vector<std::string> gpu_kinds;   // none: any
+  bool has_command = false;             // a program that it would run
   std::optional<std::uint8_t> tier;     // absent: the tenant's
 };
 
@@ -41,10 +42,12 @@ struct SubmitOutcome {
     conflict,   // the id or request id belongs to other content: `task` is that one
     refused,    // by the core: `reason`
     unknown_queue,
-    unknown_gpu_kind,    // `what` names it
-    unknown_tenant,      // and it may not be made
-    unknown_dependency,  // `what` names it
-    tier_denied,         // the tenant may not use this tier; reason.need, .have
+    unknown_gpu_kind,         // `what` names it
+    unknown_tenant,           // and it may not be made
+    unknown_dependency,       // `what` names it
+    tier_denied,              // the tenant may not use this tier; reason.need, .have
+    queue_forbids_commands,   // `what` names it
+    tenant_forbids_commands,  // likewise
     too_many_tenants,
     no_room,   // on the data disk: not taken; reason.need, .have in MiB
     in_doubt,  // taken, and the journal cannot be written: only later one will know
@@ -99,13 +102,15 @@ struct DefineTenant {
   std::string name;
   core::TenantSpec spec;  // its parent is not read:
   std::uint8_t tier = 0;
-  std::string parent;  // "": none
+  std::string parent;    // "": none
+  bool commands = true;  // its tasks may have some
 };
 struct DefineQueue {
   std::string name;
   std::string model;            // "": none
   core::QueueSpec spec;         // its model and class are not read
   std::string work_class = {};  // "": none
+  bool commands = true;         // its tasks may have some
 };
 struct DefineModel {
   std::string name;
@@ -117,6 +122,7 @@ struct DefineTenantDefaults {
   std::uint8_t tier = 0;
   std::size_t max_tenants = 10'000;
   bool make_unknown = true;  // false: submits of unknown tenants are refused
+  bool commands = true;
 };
 struct DefinePolicy {
   core::PolicySpec spec;

@@ -124,6 +124,14 @@ void Names::name_gpu(const GpuNamed& gpu) {
   if (!node(gpu.node)) name_node({next_node(), gpu.node, gpu.node, ""});
 }
 
+void Names::allow(const CommandsAllowed& commands) {
+  if (commands.noun == CommandsAllowed::Noun::tenant) {
+    grown(tenants_, commands.number).commands = commands.allowed;
+  } else {
+    grown(queues_, commands.number).commands = commands.allowed;
+  }
+}
+
 void Names::apply(const Note& note) {
   if (const auto* t = std::get_if<TenantNamed>(&note)) {
     TenantEntry& entry = grown(tenants_, t->tenant.value);
@@ -142,6 +150,8 @@ void Names::apply(const Note& note) {
     name_part(*part);
   } else if (const auto* node = std::get_if<NodeNamed>(&note)) {
     name_node(*node);
+  } else if (const auto* commands = std::get_if<CommandsAllowed>(&note)) {
+    allow(*commands);
   } else if (const auto* n = std::get_if<GroupNamed>(&note)) {
     groups_[{n->tenant.value, n->name}] = n->group;
     next_group_.value = std::max(next_group_.value, n->group.value + 1);
@@ -199,6 +209,12 @@ std::vector<Note> Names::notes() const {
     notes.emplace_back(TenantNamed{{i}, tenants_[i].name, tenants_[i].tier});
   for (std::uint32_t i = 0; i < queues_.size(); ++i)
     notes.emplace_back(QueueNamed{{i}, queues_[i].name});
+  const auto add_forbidden = [&](CommandsAllowed::Noun noun, const auto& entries) {
+    for (std::uint32_t i = 0; i < entries.size(); ++i)
+      if (!entries[i].commands) notes.emplace_back(CommandsAllowed{noun, i, false});
+  };
+  add_forbidden(CommandsAllowed::Noun::tenant, tenants_);
+  add_forbidden(CommandsAllowed::Noun::queue, queues_);
   for (std::uint32_t i = 0; i < models_.size(); ++i)
     notes.emplace_back(ModelNamed{{i}, models_[i].name});
   const auto add_parts = [&](PartNamed::Noun noun, const std::vector<std::string>& names) {

@@ -25,11 +25,13 @@ struct TenantEntry {
   std::string name;
   core::TenantSpec spec;
   std::uint8_t tier = 0;  // the best its tasks may have
+  bool commands = true;   // they may have some
   bool paused = false;
 };
 struct QueueEntry {
   std::string name;
   core::QueueSpec spec;
+  bool commands = true;  // its tasks may have some
   bool paused = false;
   bool draining = false;
 };
@@ -116,6 +118,7 @@ class Names {
   void name_part(const PartNamed& part);
   void name_node(const NodeNamed& node);
   void name_gpu(const GpuNamed& gpu);
+  void allow(const CommandsAllowed& commands);
   void set_lost(NodeId node, bool lost);
 
   std::vector<TenantEntry> tenants_;

@@ -68,6 +68,13 @@ void get(Reader& in, PartNamed::Noun& noun) {
   noun = static_cast<PartNamed::Noun>(byte);
 }
 
+void put(Writer& out, CommandsAllowed::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
+void get(Reader& in, CommandsAllowed::Noun& noun) {
+  const std::uint8_t byte = in.u8();
+  if (byte > static_cast<std::uint8_t>(CommandsAllowed::Noun::queue)) in.fail("a tenant or queue");
+  noun = static_cast<CommandsAllowed::Noun>(byte);
+}
+
 using Labels = std::vector<std::pair<std::string, std::string>>;
 void put(Writer& out, const Labels& labels) {
   out.u32(static_cast<std::uint32_t>(labels.size()));
@@ -111,6 +118,8 @@ void fields(Visit&& visit, N& n) {
     visit(n.node, n.name, n.agent, n.address);
   } else if constexpr (std::is_same_v<T, ClockMapped>) {
     visit(n.boot, n.boot_ns, n.at, n.ahead);
+  } else if constexpr (std::is_same_v<T, CommandsAllowed>) {
+    visit(n.noun, n.number, n.allowed);
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -175,6 +184,8 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_plain<NodeNamed>(in);
     case 12:
       return read_plain<ClockMapped>(in);
+    case 13:
+      return read_plain<CommandsAllowed>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};

@@ -103,9 +103,18 @@ struct NodeNamed {
   bool operator==(const NodeNamed&) const = default;
 };
 
-using Note =
-    std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
-                 TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed, ClockMapped>;
+// Whether the tasks of a tenant or a queue may have commands. Where nothing is said, they may.
+struct CommandsAllowed {
+  enum class Noun : std::uint8_t { tenant, queue };
+  Noun noun = Noun::tenant;
+  std::uint32_t number = 0;
+  bool allowed = true;
+  bool operator==(const CommandsAllowed&) const = default;
+};
+
+using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
+                          TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed,
+                          ClockMapped, CommandsAllowed>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

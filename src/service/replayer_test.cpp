@@ -69,6 +69,21 @@ TEST_F(Restoring, RefusesANumberThatIsNotTheNext) {
   EXPECT_EQ(refusal(kNames, far), "the snapshot's names cannot be read");
 }
 
+TEST_F(Restoring, RefusesARightOfATenantThatIsNotNamed) {
+  Names names = desk_.sequencer.names();
+  names.apply(Note(CommandsAllowed{CommandsAllowed::Noun::queue, 0, false}));
+  EXPECT_EQ(refusal(kNames, [&](Bytes& its) { its = names_of(names); }), "");
+  journal::Writer out;
+  out.u64(1);
+  journal::Writer note;
+  encode_note(note, Note(CommandsAllowed{CommandsAllowed::Noun::tenant, 4'000'000'000, false}));
+  out.u32(static_cast<std::uint32_t>(note.size()));
+  out.bytes(note.view());
+  out.u64(0);
+  const auto far = [&](Bytes& its) { its.assign(out.view().begin(), out.view().end()); };
+  EXPECT_EQ(refusal(kNames, far), "the snapshot's names cannot be read");
+}
+
 TEST_F(Restoring, RefusesNamesOfAnotherState) {
   Names names = desk_.sequencer.names();
   names.apply(Note(QueueNamed{QueueId{1}, "second"}));

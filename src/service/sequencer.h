@@ -28,6 +28,7 @@ namespace berth::service {
 struct SequencerOptions {
   core::TenantSpec tenant_defaults;
   std::uint8_t tenant_default_tier = 0;
+  bool tenant_default_commands = true;
   bool make_unknown_tenants = true;
   std::size_t max_tenants = 10'000;
   Duration remember_ids = minutes(24 * 60);
@@ -106,6 +107,7 @@ class Sequencer {
   std::vector<SubmitOutcome> admit_workflow(std::vector<NewTask>& tasks, Time now);
   std::optional<SubmitOutcome> resolve_names(NewTask& task, Time now);
   std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
+  std::optional<SubmitOutcome> command_forbidden(const NewTask& task) const;
   using Siblings = std::map<std::string, TaskNo>;
   std::optional<SubmitOutcome> resolve_dependencies(NewTask& task, const Siblings& siblings,
                                                     Time now);

@@ -102,6 +102,7 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
         } else if constexpr (std::is_same_v<C, DefineTenantDefaults>) {
           options_.tenant_defaults = c.spec;
           options_.tenant_default_tier = c.tier;
+          options_.tenant_default_commands = c.commands;
           options_.max_tenants = c.max_tenants;
           options_.make_unknown_tenants = c.make_unknown;
           return {};
@@ -159,8 +160,12 @@ ControlOutcome Sequencer::define(const DefineTenant& tenant, Time now) {
     return outcome;
   }
   const bool same_tier = !outcome.created && names_.tenants()[id.value].tier == tenant.tier;
-  if (same_tier && names_.tenants()[id.value].spec == spec) return outcome;
   if (!same_tier) note(TenantNamed{id, tenant.name, tenant.tier});
+  const bool same_commands = names_.tenants()[id.value].commands == tenant.commands;
+  if (!same_commands) {
+    note(CommandsAllowed{CommandsAllowed::Noun::tenant, id.value, tenant.commands});
+  }
+  if (same_tier && same_commands && names_.tenants()[id.value].spec == spec) return outcome;
   step(core::PutTenant{id, spec}, now);
   return outcome;
 }
@@ -178,7 +183,11 @@ ControlOutcome Sequencer::define(const DefineQueue& queue, Time now) {
   if (!id) {
     id.value = static_cast<std::uint32_t>(names_.queues().size());
     note(QueueNamed{id, queue.name});
-  } else if (names_.queues()[id.value].spec == spec) {
+  }
+  const bool same_commands = names_.queues()[id.value].commands == queue.commands;
+  if (!same_commands) {
+    note(CommandsAllowed{CommandsAllowed::Noun::queue, id.value, queue.commands});
+  } else if (!outcome.created && names_.queues()[id.value].spec == spec) {
     return outcome;
   }
   step(core::PutQueue{id, spec}, now);

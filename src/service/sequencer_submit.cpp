@@ -45,6 +45,7 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   }
   if (auto no = resolve_names(task, now)) return *no;
   if (auto known = known_before(task, now)) return *known;
+  if (auto no = command_forbidden(task)) return *no;
   if (auto no = resolve_dependencies(task, {}, now)) return *no;
   const TaskNo number = engine_.next_task_no();
   describe(task, number, now);
@@ -90,6 +91,7 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   }
   core::SubmitWorkflow event{first, {}};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (auto no = command_forbidden(tasks[i])) return fail_all(*no, i);
     if (auto no = resolve_dependencies(tasks[i], siblings, now)) return fail_all(*no, i);
   }
   std::int64_t tokens = 0;
@@ -165,6 +167,15 @@ std::optional<SubmitOutcome> Sequencer::known_before(const NewTask& task, Time n
   return ask(Keys::Kind::task_id, card.id);
 }
 
+std::optional<SubmitOutcome> Sequencer::command_forbidden(const NewTask& task) const {
+  if (!task.has_command) return std::nullopt;
+  const QueueEntry& queue = names_.queues()[task.card->queue.value];
+  if (!queue.commands) return outcome(SubmitOutcome::Kind::queue_forbids_commands, queue.name);
+  const TenantEntry& tenant = names_.tenants()[task.card->tenant.value];
+  if (!tenant.commands) return outcome(SubmitOutcome::Kind::tenant_forbids_commands, tenant.name);
+  return std::nullopt;
+}
+
 std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task,
                                                              const Siblings& siblings, Time now) {
   const TenantId tenant = task.card->tenant;
@@ -202,6 +213,9 @@ TaskNo Sequencer::task_named(TenantId tenant, const std::string& id, Time now) c
 TenantId Sequencer::tenant_for(const std::string& name, Time now) {
   const TenantId tenant{static_cast<std::uint32_t>(names_.tenants().size())};
   note(TenantNamed{tenant, name, options_.tenant_default_tier});
+  if (!options_.tenant_default_commands) {
+    note(CommandsAllowed{CommandsAllowed::Noun::tenant, tenant.value, false});
+  }
   step(core::PutTenant{tenant, options_.tenant_defaults}, now);
   return tenant;
 }

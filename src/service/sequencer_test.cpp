@@ -164,6 +164,53 @@ TEST_F(Sequencing, ADailyLimitSaysWhenTheDayEnds) {
   EXPECT_EQ(submit(3).at, Time::never()) << "no day is long enough";
 }
 
+NewTask with_command(const std::string& id) {
+  NewTask task = new_task(id);
+  task.has_command = true;
+  return task;
+}
+
+TEST_F(Sequencing, AQueueAndATenantCanForbidCommands) {
+  EXPECT_EQ(desk_.submit(with_command("a")).kind, Kind::accepted);
+  DefineQueue queue{.name = "llm", .spec = desk_.sequencer.names().queues()[0].spec};
+  queue.commands = false;
+  desk_.control(queue);
+  const SubmitOutcome by_queue = desk_.submit(with_command("b"));
+  EXPECT_EQ(by_queue.kind, Kind::queue_forbids_commands);
+  EXPECT_EQ(by_queue.what, "llm");
+  EXPECT_EQ(desk_.submit(with_command("a")).kind, Kind::duplicate) << "what was taken stays taken";
+  EXPECT_EQ(desk_.submit(new_task("c")).kind, Kind::accepted) << "it has no command";
+  queue.commands = true;
+  desk_.control(queue);
+  EXPECT_EQ(desk_.submit(with_command("d")).kind, Kind::accepted);
+
+  DefineTenant tenant{.name = "alice"};
+  tenant.commands = false;
+  desk_.control(tenant);
+  EXPECT_EQ(desk_.submit(with_command("e")).kind, Kind::tenant_forbids_commands);
+  std::vector<NewTask> workflow;
+  workflow.push_back(new_task("f"));
+  workflow.push_back(with_command("g"));
+  const auto outcomes = desk_.submit(std::move(workflow), true);
+  EXPECT_EQ(outcomes[0].kind, Kind::tenant_forbids_commands);
+  EXPECT_EQ(outcomes[0].place, 1U);
+}
+
+TEST_F(Sequencing, WhatIsForbiddenStaysSoAfterASnapshot) {
+  desk_.control(DefineTenant{.name = "alice", .commands = false});
+  desk_.control(DefineTenantDefaults{.max_tenants = 100, .commands = false});
+  NewTask bobs = with_command("a");
+  bobs.tenant = "bob";
+  EXPECT_EQ(desk_.submit(std::move(bobs)).kind, Kind::tenant_forbids_commands) << "by default";
+  Names again;
+  for (const Note& note : desk_.sequencer.names().notes())
+    again.apply(note);
+  ASSERT_EQ(again.tenants().size(), 2U);
+  EXPECT_FALSE(again.tenants()[0].commands);
+  EXPECT_FALSE(again.tenants()[1].commands);
+  EXPECT_TRUE(again.queues()[0].commands);
+}
+
 TEST_F(Sequencing, ARefusedTaskLeavesNothingBehind) {
   NewTask large = new_task("a");
   large.spec.vram = Mib{1'000'000};

@@ -130,9 +130,10 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
       segments(store::journal_folder(options.data)),
       feed(options.feed_capacity),
       rings({.tasks = options.submit_ring}),
-      sequencer({options.tenant_defaults, options.tenant_default_tier, options.make_unknown_tenants,
-                 options.max_tenants, options.remember_ids},
-                recovered.replayer.take_position()),
+      sequencer(
+          {options.tenant_defaults, options.tenant_default_tier, options.tenant_default_commands,
+           options.make_unknown_tenants, options.max_tenants, options.remember_ids},
+          recovered.replayer.take_position()),
       courier(sequencer.epoch() + 1,
               [this](const TaskCard& card) { return spec_in(segments, card); }),
       journal(std::move(journal_writer)),

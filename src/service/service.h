@@ -47,6 +47,7 @@ struct ServiceOptions {
   std::size_t max_tenants = 10'000;
   core::TenantSpec tenant_defaults;
   std::uint8_t tenant_default_tier = 0;
+  bool tenant_default_commands = true;
   bool make_unknown_tenants = true;  // false: their submits are refused
   std::string version;
   // A planted fault: answers before the group is on disk. The fault tests must notice.

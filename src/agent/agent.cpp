@@ -63,9 +63,10 @@ Result<std::uint64_t> next_incarnation(const std::filesystem::path& folder) {
 }  // namespace
 
 struct Agent::Parts {
-  Parts(AgentOptions given, Fd lock, std::uint64_t incarnation, Send send)
+  Parts(AgentOptions given, Fd lock, Fd its_work_lock, std::uint64_t incarnation, Send send)
       : options(std::move(given)),
         folder_lock(std::move(lock)),
+        work_lock(std::move(its_work_lock)),
         session(loop, worker, options, incarnation, std::move(send)) {}
 
   void take_messages();
@@ -74,6 +75,7 @@ struct Agent::Parts {
 
   AgentOptions options;
   Fd folder_lock;
+  Fd work_lock;
   Loop loop;
   Worker worker;
   Session session;
@@ -88,14 +90,17 @@ struct Agent::Parts {
 };
 
 Result<std::unique_ptr<Agent>> Agent::start(AgentOptions options, Send send) {
-  if (const Status made = LeaseStore(options.folder).prepare(); !made) return made.error();
+  const LeaseStore store(options.folder, options.work_folder);
+  if (const Status made = store.prepare(); !made) return made.error();
   Result<Fd> lock = lock_folder(options.folder);
   if (!lock) return lock.error();
+  Result<Fd> work_lock = lock_folder(store.work_root());
+  if (!work_lock) return work_lock.error();
   const Result<std::uint64_t> incarnation = next_incarnation(options.folder);
   if (!incarnation) return incarnation.error();
 
-  auto parts =
-      std::make_unique<Parts>(std::move(options), std::move(*lock), *incarnation, std::move(send));
+  auto parts = std::make_unique<Parts>(std::move(options), std::move(*lock), std::move(*work_lock),
+                                       *incarnation, std::move(send));
   Parts& running = *parts;
   Result<std::vector<FoundLease>> found = running.session.find_leases();
   if (!found) return found.error();
@@ -160,9 +165,7 @@ void Agent::Parts::read_gpus_again_and_again() {
   while (!stopping) {
     lock.unlock();
     Result<std::vector<GpuReadings>> readings = read_gpus(kReadingLimit);
-    loop.post([this, taken = readings.ok() ? std::move(*readings) : std::vector<GpuReadings>()] {
-      session.take_readings(taken);
-    });
+    loop.post([this, taken = std::move(readings)] { session.take_readings(taken); });
     lock.lock();
     stopped.wait_for(lock, std::chrono::nanoseconds(kReadingPeriod.ns),
                      [this] { return stopping; });

@@ -14,11 +14,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "agent/devices.h"
+#include "agent/task_user.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "berth/v1/agent.pb.h"
@@ -37,13 +39,23 @@ struct NodeDescription {
 struct AgentOptions {
   std::string node = "local";
   std::string cluster = "berth";
-  // Holds the number of the incarnation and the folders of the tasks. One agent at a time.
+  // Holds the number of the incarnation and the records of the tasks. One agent at a time.
   std::filesystem::path folder;
+  std::filesystem::path work_folder;   // holds the working folders of tasks; empty: `folder`/work
   std::vector<NodeDescription> nodes;  // none: `node` alone, of which nothing is known
   std::vector<GpuDescription> gpus;
   // The berth binary: `launcher_program launcher` forks the shims of commands.
   std::string launcher_program;
   std::uint64_t command_files = 0;  // that a command may have open; 0: as many as the agent
+  // As whom the commands of a tenant run; none: as the agent's own user. An error: they may not
+  // run, and why. Called on the agent's threads; must not block.
+  using UserOf = std::function<Result<std::optional<TaskUser>>(const std::string& tenant)>;
+  UserOf user_of;            // empty: all as the agent's own user
+  bool no_new_privs = true;  // for commands of other users
+  // A control group for those of the tasks, which limit them (cgroup.h); empty: nothing limits
+  // them.
+  std::filesystem::path group_root;
+  std::int64_t processes_max = 0;  // of a task, with its threads; 0: without limit
   // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
   std::map<std::string, std::string> executors;
   // Queues whose gangs run one process on each node, which sees all GPUs of the gang there; those

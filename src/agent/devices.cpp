@@ -102,11 +102,11 @@ std::vector<GpuDescription> simulated_gpus() {
   };
 }
 
-std::vector<GpuDescription> find_gpus() {
+Result<std::vector<GpuDescription>> find_gpus() {
   const Result<std::string> text = ask_smi(smi_gpu_columns(), kSmiLimit);
-  if (!text) return simulated_gpus();
+  if (!text) return text.error();
   std::vector<GpuDescription> gpus = parse_smi_gpus(*text);
-  if (gpus.empty()) return simulated_gpus();
+  if (gpus.empty()) return Error{"nvidia-smi lists no GPU."};
   find_slots(gpus, "/sys");
   const Result<std::string> matrix = run_program({"nvidia-smi", "topo", "-m"}, kSmiLimit);
   if (matrix) find_islands(gpus, *matrix);
@@ -116,7 +116,9 @@ std::vector<GpuDescription> find_gpus() {
 Result<std::vector<GpuReadings>> read_gpus(Duration limit) {
   const Result<std::string> text = ask_smi(smi_reading_columns(), limit);
   if (!text) return text.error();
-  return parse_smi_readings(*text);
+  std::vector<GpuReadings> readings = parse_smi_readings(*text);
+  if (readings.empty()) return Error{"nvidia-smi lists no GPU."};
+  return readings;
 }
 
 std::string_view smi_gpu_columns() { return "index,uuid,name,memory.total,pci.bus_id"; }

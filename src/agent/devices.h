@@ -1,7 +1,6 @@
 // The GPUs of a node: which there are, and how they are.
 //
-// Real ones are seen through nvidia-smi, which is run with a time limit and never by the loop. A
-// node without it gets three simulated GPUs, so that everything can be tried anywhere.
+// Real ones are seen through nvidia-smi, which is run with a time limit and never by the loop.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +50,9 @@ struct GpuReadings {
 // Two A100 of 40 GB and one L4 of 24 GB.
 std::vector<GpuDescription> simulated_gpus();
 
-// What nvidia-smi lists, and where each sits (places.h); the simulated ones where it is not on the
+// What nvidia-smi lists, at least one, and where each sits (places.h). An error: it is not on the
 // PATH, fails or lists none.
-std::vector<GpuDescription> find_gpus();
+Result<std::vector<GpuDescription>> find_gpus();
 
 // Runs nvidia-smi. Takes no longer than `limit`.
 Result<std::vector<GpuReadings>> read_gpus(Duration limit);

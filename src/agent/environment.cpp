@@ -1,4 +1,4 @@
-// Three layers of names, the later over the earlier.
+// Four layers of names, the later over the earlier.
 #include "agent/environment.h"
 
 #include <map>
@@ -24,6 +24,12 @@ std::vector<std::string> task_environment(const berth::v1::Lease& lease,
   for (const std::string& name : rules.passthrough) {
     const char* const value = may_pass(name) ? lookup(name.c_str()) : nullptr;
     if (value != nullptr) values[name] = value;
+  }
+  if (rules.user != nullptr) {
+    values["HOME"] = rules.user->home;
+    values["USER"] = values["LOGNAME"] = rules.user->name;
+    values["SHELL"] = rules.user->shell;
+    values.erase("TMPDIR");
   }
   for (const auto& [name, value] : task.spec().env()) {
     values[name] = value;

@@ -4,10 +4,32 @@
 #include "agent/records.h"
 
 namespace berth::agent {
+namespace {
+
+void put_user(std::string& text, const IntentUser& user) {
+  put_field(text, "user", user.name);
+  put_field(text, "uid", user.uid);
+  put_field(text, "gid", user.gid);
+  for (const std::uint32_t group : user.groups) {
+    put_field(text, "group", group);
+  }
+  put_field(text, "no_new_privs", user.no_new_privs ? 1 : 0);
+}
+
+void take_user(IntentUser& user, const std::string& name, const std::string& value) {
+  const auto number = [&] { return static_cast<std::uint32_t>(field_number(value)); };
+  if (name == "uid") user.uid = number();
+  if (name == "gid") user.gid = number();
+  if (name == "group") user.groups.push_back(number());
+  if (name == "no_new_privs") user.no_new_privs = number() != 0;
+}
+
+}  // namespace
 
 std::string encode(const Intent& intent) {
   std::string text;
   put_field(text, "stem", intent.files.stem);
+  put_field(text, "work_stem", intent.files.work_stem);
   for (const std::string& word : intent.argv) {
     put_field(text, "argv", word);
   }
@@ -21,6 +43,11 @@ std::string encode(const Intent& intent) {
     }
   }
   put_field(text, "workdir", intent.workdir);
+  if (intent.user) put_user(text, *intent.user);
+  put_field(text, "cgroup", intent.group);
+  put_field(text, "cpu_milli", intent.limits.cpu_milli);
+  put_field(text, "memory_mb", intent.limits.memory_mb);
+  put_field(text, "processes", intent.limits.processes);
   put_field(text, "stop_signal", intent.stop_signal);
   put_field(text, "stop_grace_ns", intent.stop_grace.ns);
   put_field(text, "run_limit_ns", intent.run_limit.ns);
@@ -34,6 +61,13 @@ Result<Intent> decode_intent(std::string_view text) {
   Intent intent;
   for (const auto& [name, value] : *fields) {
     if (name == "stem") intent.files.stem = value;
+    if (name == "work_stem") intent.files.work_stem = value;
+    if (name == "user") intent.user = IntentUser{.name = value};
+    if (intent.user) take_user(*intent.user, name, value);
+    if (name == "cgroup") intent.group = value;
+    if (name == "cpu_milli") intent.limits.cpu_milli = field_number(value);
+    if (name == "memory_mb") intent.limits.memory_mb = field_number(value);
+    if (name == "processes") intent.limits.processes = field_number(value);
     if (name == "argv") intent.argv.push_back(value);
     if (name == "env") intent.environment.push_back(value);
     if (name == "rank") {

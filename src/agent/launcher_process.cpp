@@ -6,6 +6,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -65,6 +66,8 @@ bool launch_all(std::string& bytes) {
 int run_launcher() {
   ::prctl(PR_SET_NAME, "berth-launcher");
   boot_id();  // once, for all shims
+  // None of the server's keys for anybody.
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);
   ::fcntl(kLauncherSocket, F_SETFD, FD_CLOEXEC);
   for (int signal = 1; signal < NSIG; ++signal) {
     ::signal(signal, SIG_DFL);  // whatever the server was started with

@@ -23,7 +23,7 @@ using berth::v1::TaskResult;
 
 constexpr const char* kSpare = "spare.";
 constexpr const char* kSpareRecord = ".record";
-constexpr const char* kSpareFolder = ".work";
+constexpr std::string_view kOldSpareFolder = ".work";
 constexpr std::size_t kSparesMax = 4096;
 
 void discard(const std::filesystem::path& path) {
@@ -40,14 +40,6 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
     names.push_back(entry.path().filename().string());
   }
   return names;
-}
-
-// Nobody could tell it from a new one.
-bool is_as_new(const std::string& folder) {
-  struct stat info {};
-  if (::lstat(folder.c_str(), &info) != 0 || info.st_mode != (S_IFDIR | 0700)) return false;
-  std::error_code error;
-  return std::filesystem::is_empty(folder, error) && !error;
 }
 
 std::string signal_name(int signal) {
@@ -114,11 +106,15 @@ TaskResult result_of(const std::optional<TaskRecord>& record) {
   return record && record->exit ? result_of_exit(*record->exit) : lost_its_shim();
 }
 
-LeaseStore::LeaseStore(const std::filesystem::path& folder)
-    : folder_((folder / "tasks").string()), boot_id_(boot_id()) {}
+LeaseStore::LeaseStore(const std::filesystem::path& folder,
+                       const std::filesystem::path& work_folder)
+    : folder_((folder / "tasks").string()),
+      boot_id_(boot_id()),
+      work_folders_(work_folder.empty() ? folder / "work" : work_folder) {}
 
 TaskFiles LeaseStore::files(std::uint64_t lease, std::uint64_t task_no) const {
-  return {folder_ + "/" + std::to_string(lease) + "." + std::to_string(task_no)};
+  const std::string name = std::to_string(lease) + "." + std::to_string(task_no);
+  return {folder_ + "/" + name, work_folders_.stem_of(name)};
 }
 
 Status LeaseStore::prepare() const {
@@ -132,13 +128,14 @@ Status LeaseStore::prepare() const {
     std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
     if (error) return file_error("close to others", folder, error.value());
   }
-  return Done{};
+  return work_folders_.prepare();
 }
 
 // ---- Before a task begins
 // ------------------------------------------------------------------------
 
-Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) {
+Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
+                                const std::optional<FolderOwner>& owner) {
   const TaskFiles its = files(lease.id(), task.task_no());
   if (is_there(its.claimed()) || is_there(its.kept())) {
     return Error{"Lease " + std::to_string(lease.id()) + " has been carried out here before."};
@@ -154,42 +151,39 @@ Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::
   one.set_on_disconnect(lease.on_disconnect());
   if (lease.has_gang()) *one.mutable_gang() = lease.gang();
   *one.add_tasks() = task;
-  const std::string spare = take_spare(spare_records_, kSpareRecord);
+  const std::string spare = take_spare();
   if (Status written = write_record(spare, boot_id_, one.SerializeAsString()); !written) {
     return written;
   }
   if (task.spec().workdir().empty()) {
-    if (Status made = make_work_folder(its); !made) return made;
+    const std::string name = std::to_string(lease.id()) + "." + std::to_string(task.task_no());
+    if (Status made = work_folders_.make(name, owner); !made) return made;
   }
   if (::rename(spare.c_str(), its.intent().c_str()) == 0) return Done{};
   return file_error("rename", spare, errno);
 }
 
-Status LeaseStore::make_work_folder(const TaskFiles& files) {
-  const std::string work = files.work();
-  if (!spare_folders_.empty()) {
-    const std::string spare = take_spare(spare_folders_, kSpareFolder);
-    if (::rename(spare.c_str(), work.c_str()) == 0) return Done{};
-  }
-  if (::mkdir(work.c_str(), 0700) == 0) return Done{};
-  return file_error("create", work, errno);
-}
-
 // One that is there, or a name for a new one.
-std::string LeaseStore::take_spare(std::vector<std::string>& spares, const char* ending) {
-  if (spares.empty()) return folder_ + "/" + kSpare + std::to_string(next_spare_++) + ending;
-  std::string spare = std::move(spares.back());
-  spares.pop_back();
+std::string LeaseStore::take_spare() {
+  if (spare_records_.empty()) {
+    return folder_ + "/" + kSpare + std::to_string(next_spare_++) + kSpareRecord;
+  }
+  std::string spare = std::move(spare_records_.back());
+  spare_records_.pop_back();
   return spare;
 }
 
-void LeaseStore::make_spare(const std::string& path, std::vector<std::string>& spares,
-                            const char* ending) {
-  std::string spare = folder_ + "/" + kSpare + std::to_string(next_spare_++) + ending;
-  if (spares.size() >= kSparesMax || ::rename(path.c_str(), spare.c_str()) != 0) {
+void LeaseStore::make_spare(const std::string& path) {
+  std::string spare = folder_ + "/" + kSpare + std::to_string(next_spare_++) + kSpareRecord;
+  if (spare_records_.size() >= kSparesMax || ::rename(path.c_str(), spare.c_str()) != 0) {
     return discard(path);
   }
-  spares.push_back(std::move(spare));
+  spare_records_.push_back(std::move(spare));
+}
+
+void LeaseStore::discard_work(const TaskFiles& files) {
+  work_folders_.discard(std::filesystem::path(files.stem).filename().string());
+  discard(files.work_of_old());
 }
 
 // ---- After a restart
@@ -198,16 +192,24 @@ void LeaseStore::make_spare(const std::string& path, std::vector<std::string>& s
 std::set<LeaseStore::Name> LeaseStore::names_with(const std::vector<std::string>& endings) const {
   std::set<Name> names;
   for (const std::string& text : names_in(folder_)) {
-    const std::size_t first = text.find('.');
-    const std::size_t second = text.find('.', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    if (std::find(endings.begin(), endings.end(), text.substr(second)) == endings.end()) continue;
-    const auto lease = parse_number(std::string_view(text).substr(0, first));
-    const auto task = parse_number(std::string_view(text).substr(first + 1, second - first - 1));
-    if (!lease || !task) continue;
-    names.insert({static_cast<std::uint64_t>(*lease), static_cast<std::uint64_t>(*task)});
+    std::string_view ending;
+    const std::optional<Name> name = name_in(text, ending);
+    if (!name || std::ranges::find(endings, ending) == endings.end()) continue;
+    names.insert(*name);
   }
   return names;
+}
+
+std::optional<LeaseStore::Name> LeaseStore::name_in(std::string_view text,
+                                                    std::string_view& ending) {
+  const std::size_t first = text.find('.');
+  if (first == std::string_view::npos) return std::nullopt;
+  const std::size_t second = std::min(text.find('.', first + 1), text.size());
+  ending = text.substr(second);
+  const auto lease = parse_number(text.substr(0, first));
+  const auto task = parse_number(text.substr(first + 1, second - first - 1));
+  if (!lease || !task) return std::nullopt;
+  return Name{static_cast<std::uint64_t>(*lease), static_cast<std::uint64_t>(*task)};
 }
 
 // A file that is renamed while the folder is listed can be missing from the list. While no agent
@@ -230,8 +232,11 @@ void LeaseStore::find_spares() {
     const auto number = parse_number(rest.substr(0, rest.find('.')));
     if (!number) continue;
     next_spare_ = std::max(next_spare_, static_cast<std::uint64_t>(*number) + 1);
-    auto& spares = name.ends_with(kSpareFolder) ? spare_folders_ : spare_records_;
-    spares.push_back(folder_ + "/" + name);
+    if (name.ends_with(kOldSpareFolder)) {
+      discard(folder_ + "/" + name);
+    } else {
+      spare_records_.push_back(folder_ + "/" + name);
+    }
   }
 }
 
@@ -247,13 +252,18 @@ Result<std::vector<FoundLease>> LeaseStore::find_leases() {
 
 // What has no record: an agent that is killed can have made a working folder and no intent yet. No
 // shim renames records any more: each was claimed, or has been taken back above.
-void LeaseStore::remove_strays() const {
-  for (const Name& name : names_with({".work", ".out", ".err"})) {
+void LeaseStore::remove_strays() {
+  std::set<Name> strays = names_with({".work", ".out", ".err"});
+  for (const std::string& text : work_folders_.find()) {
+    std::string_view none;
+    if (const std::optional<Name> name = name_in(text, none)) strays.insert(*name);
+  }
+  for (const Name& name : strays) {
     const TaskFiles its = files(name.lease, name.task_no);
     if (is_there(its.claimed()) || is_there(its.voided()) || is_there(its.kept())) continue;
-    for (const std::string& stray : {its.work(), its.out(), its.err()}) {
-      discard(stray);
-    }
+    discard(its.out());
+    discard(its.err());
+    discard_work(its);
   }
 }
 
@@ -269,7 +279,7 @@ std::optional<berth::v1::Lease> LeaseStore::lease_in(const std::optional<TaskRec
   return lease;
 }
 
-Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
+Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) {
   const TaskFiles its = files(name.lease, name.task_no);
   const bool taken_back = void_intent(its) || is_there(its.voided());
   const std::string path = taken_back ? its.voided() : its.claimed();
@@ -278,9 +288,10 @@ Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) const {
   std::optional<berth::v1::Lease> lease = lease_in(*record, name);
   const bool has_ended = lease && (*record)->exit && !taken_back;
   if (!lease || ((*record)->boot_id != boot_id_ && !has_ended)) {
-    for (const auto& left : {its.voided(), its.claimed(), its.out(), its.err(), its.work()}) {
+    for (const auto& left : {its.voided(), its.claimed(), its.out(), its.err()}) {
       discard(left);
     }
+    discard_work(its);
     return Done{};
   }
   if (found.empty() || found.back().lease.id() != name.lease) {
@@ -317,20 +328,21 @@ bool LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t u
   const std::optional<TaskRecord>& record = *found;
   if (!record) {
     if (is_there(its.kept())) return true;
-    discard(its.work());
+    discard_work(its);
     discard(its.voided());
     return false;
   }
   // A shim that still runs writes to its record: that must not become another's.
   if (!record->exit && !has_ended(record->shim())) return true;
-  const bool work_as_new = record->exit && is_as_new(its.work());
-  if (work_as_new) make_spare(its.work(), spare_folders_, kSpareFolder);
-  if (is_there(its.out()) || is_there(its.err()) || is_there(its.work())) {
+  const std::string name = std::to_string(lease) + "." + std::to_string(task_no);
+  if (record->exit) work_folders_.tidy(name);
+  const bool has_work = work_folders_.has(name) || is_there(its.work_of_old());
+  if (is_there(its.out()) || is_there(its.err()) || has_work) {
     if (!write_until(its.claimed(), until_unix_ms).ok()) return true;
     ::rename(its.claimed().c_str(), its.kept().c_str());
     return true;
   }
-  make_spare(its.claimed(), spare_records_, kSpareRecord);
+  make_spare(its.claimed());
   return false;
 }
 
@@ -353,10 +365,10 @@ std::vector<KeptTask> LeaseStore::find_kept() {
 void LeaseStore::remove_kept(std::uint64_t lease, std::uint64_t task_no) {
   const TaskFiles its = files(lease, task_no);
   if (!is_there(its.kept())) return;
-  for (const std::string& path : {its.out(), its.err(), its.work()}) {
-    discard(path);
-  }
-  make_spare(its.kept(), spare_records_, kSpareRecord);
+  discard(its.out());
+  discard(its.err());
+  discard_work(its);
+  make_spare(its.kept());
 }
 
 }  // namespace berth::agent

@@ -1,9 +1,9 @@
 // LeaseStore: the leases with commands, as files: one record per task (task_record.h).
 //
 // A lease of several tasks is several records, each with the lease's message and its own task. To
-// make a file costs ten times as much as to rename one, so records and working folders that are
-// done with are renamed to spares, and become those of later tasks. One that was taken back is
-// removed instead: a late shim may still write to it.
+// make a file costs ten times as much as to rename one, so records that are done with are renamed
+// to spares, and become those of later tasks. One that was taken back is removed instead: a late
+// shim may still write to it. Working folders are kept by WorkFolders, under the same names.
 //
 // A lease that was begun before the machine's last boot, and whose end stands nowhere, is
 // forgotten: what its record says may be older than what its command did. So is one whose record is
@@ -21,10 +21,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/leases.h"
 #include "agent/task_record.h"
+#include "agent/work_folders.h"
 #include "base/result.h"
 #include "berth/v1/agent.pb.h"
 
@@ -37,15 +39,21 @@ struct KeptTask {
 
 class LeaseStore {
  public:
-  explicit LeaseStore(const std::filesystem::path& folder);
+  // `work_folder`: of the working folders; empty: `folder`/work.
+  explicit LeaseStore(const std::filesystem::path& folder,
+                      const std::filesystem::path& work_folder = {});
 
-  // Makes the folder, which only its owner may enter.
+  // Makes the folder, which only its owner may enter, and that of the working folders.
   Status prepare() const;
+
+  // One agent at a time uses them.
+  std::filesystem::path work_root() const { return work_folders_.root(); }
 
   TaskFiles files(std::uint64_t lease, std::uint64_t task_no) const;
 
-  // Puts down that this task may be begun, with a working folder if it names none.
-  Status write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task);
+  // Puts down that this task may be begun, with a working folder of this owner if it names none.
+  Status write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
+                      const std::optional<FolderOwner>& owner = {});
 
   // What earlier incarnations left and was not acknowledged. Takes back what nobody has started,
   // and ends what has lost its shim: after it each task runs, has ended, or never will start. An
@@ -68,18 +76,19 @@ class LeaseStore {
   std::set<Name> live_names() const;
   static std::optional<berth::v1::Lease> lease_in(const std::optional<TaskRecord>& record,
                                                   Name name);
-  Status find_task(Name name, std::vector<FoundLease>& found) const;
+  Status find_task(Name name, std::vector<FoundLease>& found);
+  static std::optional<Name> name_in(std::string_view text, std::string_view& ending);
   void find_spares();
-  void remove_strays() const;
+  void remove_strays();
 
-  std::string take_spare(std::vector<std::string>& spares, const char* ending);
-  void make_spare(const std::string& path, std::vector<std::string>& spares, const char* ending);
-  Status make_work_folder(const TaskFiles& files);
+  std::string take_spare();
+  void make_spare(const std::string& path);
+  void discard_work(const TaskFiles& files);
 
   std::string folder_;
   std::string boot_id_;
+  WorkFolders work_folders_;
   std::vector<std::string> spare_records_;  // paths
-  std::vector<std::string> spare_folders_;
   std::uint64_t next_spare_ = 0;
 };
 

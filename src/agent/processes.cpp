@@ -70,8 +70,14 @@ void Processes::start(const berth::v1::Lease& lease, std::span<const int> tasks)
   std::vector<Launch> launches;
   for (const int place : tasks) {
     const berth::v1::LeasedTask& task = lease.tasks(place);
-    Intent intent = intent_of(lease, task);
-    running_[{lease.id(), task.task_no()}].files = intent.files;
+    const Key key{lease.id(), task.task_no()};
+    running_[key].files = store_.files(lease.id(), task.task_no());
+    const Result<std::optional<TaskUser>> user = user_of(task);
+    if (!user) {
+      refuse(key, user.error().message);
+      continue;
+    }
+    Intent intent = intent_of(lease, task, *user ? &**user : nullptr);
     launches.push_back({task, std::move(intent)});
   }
   worker_.post([this, head = std::move(head), launches = std::move(launches)] {
@@ -87,19 +93,35 @@ void Processes::start(const berth::v1::Lease& lease, std::span<const int> tasks)
 Result<Launcher::ProcessPtr> Processes::launch(const berth::v1::Lease& lease,
                                                const berth::v1::LeasedTask& task,
                                                const Intent& intent) {
-  if (const Status written = store_.write_intent(lease, task); !written) return written.error();
+  std::optional<FolderOwner> owner;
+  if (intent.user) owner = FolderOwner{intent.user->uid, intent.user->gid};
+  if (const Status written = store_.write_intent(lease, task, owner); !written) {
+    return written.error();
+  }
   return launcher_.launch({lease.id(), task.task_no()}, intent);
 }
 
-Intent Processes::intent_of(const berth::v1::Lease& lease,
-                            const berth::v1::LeasedTask& task) const {
+Result<std::optional<TaskUser>> Processes::user_of(const berth::v1::LeasedTask& task) const {
+  if (!options_.user_of) return std::optional<TaskUser>();
+  return options_.user_of(task.tenant());
+}
+
+Intent Processes::intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
+                            const TaskUser* user) const {
   const berth::v1::TaskSpec& spec = task.spec();
   Intent intent;
   intent.files = store_.files(lease.id(), task.task_no());
   intent.argv.assign(spec.command().argv().begin(), spec.command().argv().end());
   intent.environment =
-      task_environment(lease, task, {options_.passthrough_env, visible_devices(lease)},
+      task_environment(lease, task, {options_.passthrough_env, visible_devices(lease), user},
                        [](const char* name) -> const char* { return std::getenv(name); });
+  if (user != nullptr) {
+    intent.user = IntentUser{user->name, user->uid, user->gid, user->groups, options_.no_new_privs};
+  }
+  if (!options_.group_root.empty()) {
+    intent.group = options_.group_root / std::filesystem::path(intent.files.stem).filename();
+    intent.limits = {spec.cpus_milli(), spec.memory_mb(), options_.processes_max};
+  }
   if (lease.gang().ranks_size() > 1) intent.ranks = ranks_for(lease);
   intent.workdir = spec.workdir();
   intent.stop_signal = signal_named(spec.stop_signal());
@@ -258,6 +280,14 @@ void Processes::end_unstarted(Key key, const std::string& why) {
   result.set_failure(berth::v1::INFRASTRUCTURE);
   result.set_message(why);
   end_later(key, std::move(result));
+}
+
+// It never may run here; another try would end the same.
+void Processes::refuse(Key key, const std::string& why) {
+  TaskResult result;
+  result.set_failure(berth::v1::ERROR);
+  result.set_message(why);
+  loop_.post([this, key, result = std::move(result)]() mutable { end(key, std::move(result)); });
 }
 
 void Processes::end_later(Key key, TaskResult&& result) {

@@ -55,7 +55,9 @@ class Processes {
     bool stop_asked = false;
   };
 
-  Intent intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) const;
+  Result<std::optional<TaskUser>> user_of(const berth::v1::LeasedTask& task) const;
+  Intent intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
+                   const TaskUser* user) const;
   std::vector<RankIntent> ranks_for(const berth::v1::Lease& lease) const;
   // A MIG instance has the name of its GPU and start; it takes no other name while GPUs are
   // simulated.
@@ -74,6 +76,7 @@ class Processes {
   void end(Key key, berth::v1::TaskResult&& result);
   void end_later(Key key, berth::v1::TaskResult&& result);
   void end_unstarted(Key key, const std::string& why);
+  void refuse(Key key, const std::string& why);
 
   Loop& loop_;
   Worker& worker_;

@@ -295,14 +295,48 @@ TEST_F(RestartTest, WhatHasNoRecordIsRemoved) {
   EXPECT_TRUE(std::filesystem::exists(task(2).work()));
 }
 
+// Agents before made working folders beside the records.
+TEST_F(RestartTest, TasksOfTheOldLayoutAreAdoptedAndTheirFoldersGo) {
+  put_intent(script_lease(1, "true"));
+  put_intent(script_lease(2, "true"));
+  for (const std::uint64_t id : {1, 2}) {
+    ASSERT_EQ(::rename(task(id).work().c_str(), task(id).work_of_old().c_str()), 0);
+    ASSERT_TRUE(write_file(task(id).work_of_old() + "/left", "").ok());
+  }
+  claim_and_die(task(1), ExitRecord{.status = 7});
+  claim_and_die(task(2), ExitRecord{.status = 8});
+  const std::filesystem::path spare = agent_folder() / "tasks" / "spare.9.work";
+  const std::filesystem::path stray = agent_folder() / "tasks" / "3.1.work";
+  std::filesystem::create_directories(spare);
+  std::filesystem::create_directories(stray);
+  AgentOptions given = options();
+  given.output_ttl = milliseconds(1);
+  RunningAgent agent(given);
+  ASSERT_EQ(agent.hello.leases_size(), 2);
+  EXPECT_FALSE(std::filesystem::exists(spare));
+  EXPECT_FALSE(std::filesystem::exists(stray));
+  EXPECT_TRUE(std::filesystem::exists(task(1).work_of_old())) << "until its time is over";
+  agent.give(welcome());
+  EXPECT_EQ(agent.sent.outcomes(1).at(0).result().exit_status(), 7);
+  EXPECT_EQ(agent.sent.outcomes(2).at(0).result().exit_status(), 8);
+  agent.give(acknowledge(2));
+  wait_until([&] {
+    return !std::filesystem::exists(task(1).work_of_old()) &&
+           !std::filesystem::exists(task(2).work_of_old());
+  });
+}
+
 TEST_F(RestartTest, FilesOfSilentTasksAreUsedAgain) {
   RunningAgent agent(options());
   agent.give(welcome());
   const auto files = [&] {
     std::set<std::uint64_t> inodes;
     struct stat info {};
-    for (const auto& entry : std::filesystem::directory_iterator(agent_folder() / "tasks")) {
-      if (::stat(entry.path().c_str(), &info) == 0) inodes.insert(info.st_ino);
+    for (const char* folder : {"tasks", "work"}) {
+      for (const auto& entry : std::filesystem::directory_iterator(agent_folder() / folder)) {
+        if (entry.path().filename() == "lock") continue;
+        if (::stat(entry.path().c_str(), &info) == 0) inodes.insert(info.st_ino);
+      }
     }
     return inodes;
   };

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kOutputMax = std::size_t{1} << 20;
 
 Error failed(const std::string& program, const std::string& why) {
-  return {"Could not run " + program + ": " + why};
+  return {"Could not run " + program + ": " + why + "."};
 }
 
 Result<pid_t> spawn(const std::vector<std::string>& argv, int output) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kProtocol = 1;
 constexpr int kMissedWhenLost = 2;
+constexpr int kFailedWhenLost = 5;
 
 std::vector<std::uint64_t> running_tasks(const FoundLease& found) {
   std::set<std::uint64_t> settled(found.not_started.begin(), found.not_started.end());
@@ -48,7 +49,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
       send_(std::move(send)),
       gpus_(options.gpus, Loop::now()),
       streams_(gpus_.size()),
-      store_(options.folder),
+      store_(options.folder, options.work_folder),
       processes_(
           loop, worker, store_, options,
           [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result) {
@@ -68,7 +69,8 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
                  processes_.stop(lease, task_no);
                }}),
       models_(loop, gpus_, streams_, reports_, options.time_scale),
-      missed_(gpus_.size()) {}
+      missed_(gpus_.size()),
+      lost_(gpus_.size()) {}
 
 void Session::begin(std::vector<FoundLease>&& found) {
   berth::v1::AgentMessage hello = hello_of(found);
@@ -210,32 +212,47 @@ GpuReadings Session::readings_of(std::uint32_t gpu) {
   return measured->second;
 }
 
-void Session::take_readings(const std::vector<GpuReadings>& readings) {
+void Session::take_readings(const Result<std::vector<GpuReadings>>& readings) {
   measured_.clear();
-  for (const GpuReadings& reading : readings) {
+  if (!readings) return miss_all(readings.error().message);
+  failures_ = 0;
+  for (const GpuReadings& reading : *readings) {
     measured_[reading.uuid] = reading;
   }
-  if (readings.empty()) return;
   for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
     const GpuDescription& description = gpus_[gpu].description;
     if (description.simulated) continue;
     if (measured_.contains(description.uuid)) {
-      if (std::exchange(missed_[gpu], 0) >= kMissedWhenLost) report_gpu(gpu, false);
-    } else if (++missed_[gpu] == kMissedWhenLost) {
-      report_gpu(gpu, true);
+      missed_[gpu] = 0;
+      if (lost_[gpu]) report_returned(gpu);
+    } else if (++missed_[gpu] >= kMissedWhenLost && !lost_[gpu]) {
+      report_lost(gpu, "nvidia-smi no longer lists it.");
     }
   }
 }
 
-void Session::report_gpu(std::uint32_t gpu, bool lost) {
-  berth::v1::Report report;
-  const std::string& uuid = gpus_[gpu].description.uuid;
-  if (lost) {
-    report.mutable_gpu_lost()->set_gpu(uuid);
-    report.mutable_gpu_lost()->set_message("nvidia-smi no longer lists it.");
-  } else {
-    report.mutable_gpu_returned()->set_gpu(uuid);
+// More patient than with one GPU: a driver that is busy answers nobody for a while.
+void Session::miss_all(const std::string& why) {
+  if (++failures_ < kFailedWhenLost) return;
+  for (std::uint32_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (gpus_[gpu].description.simulated || lost_[gpu]) continue;
+    report_lost(gpu, "nvidia-smi has told nothing of any GPU " + std::to_string(failures_) +
+                         " times in a row: " + why);
   }
+}
+
+void Session::report_lost(std::uint32_t gpu, const std::string& why) {
+  lost_[gpu] = true;
+  berth::v1::Report report;
+  report.mutable_gpu_lost()->set_gpu(gpus_[gpu].description.uuid);
+  report.mutable_gpu_lost()->set_message(why);
+  reports_.add(std::move(report));
+}
+
+void Session::report_returned(std::uint32_t gpu) {
+  lost_[gpu] = false;
+  berth::v1::Report report;
+  report.mutable_gpu_returned()->set_gpu(gpus_[gpu].description.uuid);
   reports_.add(std::move(report));
 }
 

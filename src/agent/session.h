@@ -37,9 +37,9 @@ class Session {
   void begin(std::vector<FoundLease>&& found);
   void receive(berth::v1::ServerMessage&& message);
 
-  // What nvidia-smi says of the real GPUs. One that is missing twice in a row is reported lost; an
-  // empty list says that nothing is known, as when nvidia-smi fails.
-  void take_readings(const std::vector<GpuReadings>& readings);
+  // What nvidia-smi says of the real GPUs. One that is missing twice in a row is reported lost. If
+  // it tells nothing at all five times in a row, all are: nobody knows whether they still work.
+  void take_readings(const Result<std::vector<GpuReadings>>& readings);
 
  private:
   berth::v1::AgentMessage hello_of(const std::vector<FoundLease>& found) const;
@@ -49,7 +49,9 @@ class Session {
   void beat();
   void stop_if_disconnected();
   GpuReadings readings_of(std::uint32_t gpu);
-  void report_gpu(std::uint32_t gpu, bool lost);
+  void report_lost(std::uint32_t gpu, const std::string& why);
+  void report_returned(std::uint32_t gpu);
+  void miss_all(const std::string& why);
 
   Loop& loop_;
   const AgentOptions& options_;
@@ -65,6 +67,8 @@ class Session {
   Models models_;
   std::map<std::string, GpuReadings> measured_;  // of the real GPUs, by UUID
   std::vector<int> missed_;                      // readings in a row without this GPU
+  std::vector<bool> lost_;                       // as reported last
+  int failures_ = 0;                             // readings in a row that failed
   Time renewed_at_{};                            // when the server was last heard to know this node
   Duration renewal_{};                           // how long that holds; zero: for ever
 };

@@ -34,7 +34,7 @@ TEST_F(SessionTest, AGpuThatIsMissingTwiceIsLostAndComesBackOnce) {
   const std::vector<GpuReadings> one{{.uuid = "GPU-1"}};
   session_->take_readings(both);
   session_->take_readings(one);
-  session_->take_readings({});  // nvidia-smi failed: nothing is known
+  session_->take_readings(Error{"failed"});  // nothing is known
   EXPECT_TRUE(sent_.reports().empty());
   session_->take_readings(one);
   session_->take_readings(one);
@@ -44,6 +44,28 @@ TEST_F(SessionTest, AGpuThatIsMissingTwiceIsLostAndComesBackOnce) {
   session_->take_readings(both);
   ASSERT_EQ(sent_.reports().size(), 2u);
   EXPECT_EQ(sent_.reports()[1].gpu_returned().gpu(), "GPU-2");
+}
+
+TEST_F(SessionTest, WhenNvidiaSmiFailsForLongAllGpusAreLostWithTheReason) {
+  const std::vector<GpuReadings> both{{.uuid = "GPU-1"}, {.uuid = "GPU-2"}};
+  session_->take_readings(both);
+  for (int i = 0; i < 4; ++i)
+    session_->take_readings(Error{"it failed"});
+  EXPECT_TRUE(sent_.reports().empty()) << "a driver may be busy for a while";
+  session_->take_readings(both);
+  for (int i = 0; i < 4; ++i)
+    session_->take_readings(Error{"it failed"});
+  EXPECT_TRUE(sent_.reports().empty()) << "it was not in a row";
+  session_->take_readings(Error{"it failed"});
+  session_->take_readings(Error{"it failed"});
+  ASSERT_EQ(sent_.reports().size(), 2u);
+  EXPECT_EQ(sent_.reports()[0].gpu_lost().gpu(), "GPU-1");
+  EXPECT_EQ(sent_.reports()[1].gpu_lost().gpu(), "GPU-2");
+  EXPECT_EQ(sent_.reports()[1].gpu_lost().message(),
+            "nvidia-smi has told nothing of any GPU 5 times in a row: it failed");
+  session_->take_readings(both);
+  ASSERT_EQ(sent_.reports().size(), 4u);
+  EXPECT_EQ(sent_.reports()[2].gpu_returned().gpu(), "GPU-1");
 }
 
 TEST_F(SessionTest, HeartbeatsCarryWhatWasMeasuredAndMinusOneBefore) {

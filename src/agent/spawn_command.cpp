@@ -7,7 +7,11 @@
 #include <csignal>
 #include <cstring>
 
+#include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,13 +23,13 @@ struct Command {
   std::vector<char*> environment;
   std::string workdir;
   std::vector<std::string> programs;  // tried in this order
-  int out;
-  int err;
+  const IntentUser* user;             // null: the parent's own
+  CommandFiles files;
   pid_t parent = ::getpid();
 };
 
 struct Failure {
-  enum Step { none, enter, redirect, execute } step = none;
+  enum Step { none, confine, change_user, enter, redirect, execute } step = none;
   int error = 0;
 };
 
@@ -81,6 +85,23 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// From here on nothing of the parent's rights is left: not its user, groups, capabilities or keys.
+// The kernel is asked directly: the library would look for other threads, in memory that is the
+// parent's. False: errno says why.
+bool change_user(const IntentUser& user) {
+  if (::syscall(SYS_setgroups, user.groups.size(), user.groups.data()) != 0) return false;
+  if (::syscall(SYS_setresgid, user.gid, user.gid, user.gid) != 0) return false;
+  if (::syscall(SYS_setresuid, user.uid, user.uid, user.uid) != 0) return false;
+  // A parent that is not root but has capabilities would hand them on.
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const __user_cap_data_struct nothing[_LINUX_CAPABILITY_U32S_3] = {};
+  if (::syscall(SYS_capset, &header, nothing) != 0) return false;
+  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);
+  ::umask(022);
+  return !user.no_new_privs || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 // execvp would hand a file it does not understand to a shell; this never does.
 int exec_first(const Command& command) {
   int worst = ENOENT;
@@ -93,12 +114,19 @@ int exec_first(const Command& command) {
 
 Failure become(const Command& command) {
   ::setpgid(0, 0);
-  // If the shim is killed, the command must not run on unseen.
+  const int cgroup = command.files.cgroup;
+  if (cgroup >= 0 && ::write(cgroup, "0", 1) != 1) return {Failure::confine, errno};
+  if (command.user != nullptr && !change_user(*command.user)) return {Failure::change_user, errno};
+  // After the change, which takes it back. If the shim is killed, the command must not run on
+  // unseen.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != command.parent) ::_exit(127);  // it was killed before that
   reset_signals();
   if (::chdir(command.workdir.c_str()) != 0) return {Failure::enter, errno};
-  if (::dup2(command.out, 1) < 0 || ::dup2(command.err, 2) < 0) return {Failure::redirect, errno};
+  if (::dup2(command.files.out, 1) < 0 || ::dup2(command.files.err, 2) < 0) {
+    return {Failure::redirect, errno};
+  }
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
   return {Failure::execute, exec_first(command)};
 }
 
@@ -121,21 +149,31 @@ bool is_shortage(int error) {
 
 // A working folder of its own is the node's to make.
 EndCause cause_of(const Intent& intent, const Failure& failure) {
-  const bool is_ours = failure.step == Failure::redirect || is_shortage(failure.error) ||
+  const bool is_ours = failure.step < Failure::enter || failure.step == Failure::redirect ||
+                       is_shortage(failure.error) ||
                        (failure.step == Failure::enter && intent.workdir.empty());
   return is_ours ? EndCause::not_begun : EndCause::not_executed;
 }
 
 std::string why(const Intent& intent, const Command& command, const Failure& failure) {
+  const std::string as_user = intent.user ? " as the user \"" + intent.user->name + "\"" : "";
+  if (failure.step == Failure::confine) {
+    return file_error("put a command into the group", intent.group, failure.error).message;
+  }
+  if (failure.step == Failure::change_user) {
+    return "Could not run a command" + as_user + ": " + std::strerror(failure.error) + ".";
+  }
   if (failure.step == Failure::enter) {
-    return file_error("enter the working folder", command.workdir, failure.error).message;
+    return file_error("enter" + as_user + " the working folder", command.workdir, failure.error)
+        .message;
   }
   if (failure.step == Failure::redirect) {
     return file_error("redirect the output of", intent.argv.front(), failure.error).message;
   }
   const std::string& program = intent.argv.front();
   if (failure.error != ENOENT || program.find('/') != std::string::npos) {
-    return "Could not run \"" + program + "\": " + std::strerror(failure.error) + ".";
+    return "Could not run \"" + program + "\"" + as_user + ": " + std::strerror(failure.error) +
+           ".";
   }
   return "The program \"" + program + "\" was not found in the task's PATH (" +
          std::string(path_of(intent)) + "); give its full path, or set PATH in the task's env.";
@@ -143,16 +181,16 @@ std::string why(const Intent& intent, const Command& command, const Failure& fai
 
 }  // namespace
 
-std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank, int out,
-                                              int err) {
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank,
+                                              const CommandFiles& files) {
   if (intent.argv.empty()) return NotSpawned{EndCause::not_executed, "The task has no command."};
   const std::vector<std::string> environment = environment_of(intent, rank);
   const Command command{pointers(intent.argv),
                         pointers(environment),
                         intent.workdir.empty() ? intent.files.work() : intent.workdir,
                         programs_of(intent),
-                        out,
-                        err};
+                        intent.user ? &*intent.user : nullptr,
+                        files};
   Failure failure;
   const pid_t pid = start(command, &failure);
   if (pid < 0) {

@@ -1,4 +1,5 @@
-// The birth of a task's command: a clean process with its group, signals, working folder, files.
+// The birth of a task's command: a clean process with its user, group, signals, working folder,
+// files.
 #pragma once
 
 #include <string>
@@ -15,10 +16,17 @@ struct NotSpawned {
   std::string message;
 };
 
+// The caller's descriptors that a command is to have, or -1.
+struct CommandFiles {
+  int out;          // becomes its standard output
+  int err;          // and its standard errors; standard input stays the caller's
+  int cgroup = -1;  // the entrance of its control group
+};
+
 // Starts the command of the intent as a child that is the leader of a group of its own, and dies
-// with the caller. What `rank` has (null: it is none) stands over the task's environment. `out` and
-// `err` become its standard output and errors; standard input stays the caller's.
-std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank, int out,
-                                              int err);
+// with the caller; as the intent's user, with nothing of the caller's rights. What `rank` has
+// (null: it is none) stands over the task's environment.
+std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank,
+                                              const CommandFiles& files);
 
 }  // namespace berth::agent

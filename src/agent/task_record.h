@@ -6,7 +6,9 @@
 //   LEASE.TASK.void      the same file after the agent took it back: nobody may start it any more
 //   LEASE.TASK.kept      the same file when only the output is wanted still, and until when
 //   LEASE.TASK.out, .err what the task wrote, up to the cap; made with the first byte
-//   LEASE.TASK.work/     its working folder, unless it named another
+//
+// Its working folder, unless it named another, stands elsewhere: LEASE.TASK.work (work_folders.h).
+// Agents before made it beside these files; a task that they began still works there.
 //
 // The fence against double starts is one rename: the shim's `intent` -> `claimed` or the agent's
 // `intent` -> `void`. Exactly one of the two succeeds, whoever was killed when. So a task with
@@ -35,7 +37,8 @@
 namespace berth::agent {
 
 struct TaskFiles {
-  std::string stem;  // FOLDER/LEASE.TASK
+  std::string stem;            // FOLDER/LEASE.TASK
+  std::string work_stem = {};  // WORK_FOLDER/LEASE.TASK
 
   std::string intent() const { return stem + ".intent"; }
   std::string claimed() const { return stem + ".claimed"; }
@@ -43,7 +46,8 @@ struct TaskFiles {
   std::string kept() const { return stem + ".kept"; }
   std::string out() const { return stem + ".out"; }
   std::string err() const { return stem + ".err"; }
-  std::string work() const { return stem + ".work"; }
+  std::string work() const { return work_stem + ".work"; }
+  std::string work_of_old() const { return stem + ".work"; }
 };
 
 // Names one process for ever: pids come again, start times on one boot do not with the same pid.

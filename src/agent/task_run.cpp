@@ -80,6 +80,7 @@ class TaskRun {
   const Intent& intent_;
   const std::int64_t oom_kills_before_;
   Fd signals_;
+  TaskGroup group_;
   OutputFile out_;
   OutputFile err_;
   std::vector<Process> processes_;     // in the order of the ranks
@@ -113,6 +114,9 @@ ExitRecord TaskRun::run() {
 }
 
 std::optional<NotSpawned> TaskRun::start() {
+  Result<TaskGroup> group = TaskGroup::make(intent_.group, intent_.limits);
+  if (!group) return NotSpawned{EndCause::not_begun, group.error().message};
+  group_ = std::move(*group);
   if (intent_.ranks.empty()) return start(nullptr);
   for (const RankIntent& rank : intent_.ranks) {
     if (std::optional<NotSpawned> failed = start(&rank)) return failed;
@@ -129,7 +133,7 @@ std::optional<NotSpawned> TaskRun::start(const RankIntent* rank) {
   const Fd out_end = out->take_write_end();
   const Fd err_end = err->take_write_end();
   std::variant<pid_t, NotSpawned> command =
-      spawn_command(intent_, rank, out_end.get(), err_end.get());
+      spawn_command(intent_, rank, {out_end.get(), err_end.get(), group_.entrance()});
   if (auto* failed = std::get_if<NotSpawned>(&command)) return std::move(*failed);
   processes_.push_back({std::move(*out), std::move(*err), std::get<pid_t>(command)});
   return std::nullopt;
@@ -238,6 +242,7 @@ void TaskRun::kill_all() {
   for (const pid_t child : own_children()) {
     ::kill(child, SIGKILL);
   }
+  group_.kill_all();
 }
 
 ExitRecord TaskRun::record() const {
@@ -251,7 +256,7 @@ ExitRecord TaskRun::record() const {
   if (WIFEXITED(status)) record.status = WEXITSTATUS(status);
   if (cause_ == EndCause::ended && status != 0) {
     record.out_of_memory =
-        tells_of_gpu_memory(told.err.tail()) ||
+        tells_of_gpu_memory(told.err.tail()) || group_.ran_out_of_memory() ||
         (record.term_signal == SIGKILL && kernel_oom_kills() > oom_kills_before_);
   }
   record.ran_ms = (Loop::now() - began_).ns / 1'000'000;

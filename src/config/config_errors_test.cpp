@@ -43,6 +43,13 @@ TEST(ConfigErrors, ASyntaxErrorIsReportedAlone) {
   EXPECT_NE(errors[0].find("not valid TOML"), std::string::npos) << errors[0];
 }
 
+TEST(ConfigErrors, AControlGroupIsAPathOrAWord) {
+  EXPECT_EQ(errors_in("[tasks]\ncgroup = \"of\"\n"),
+            Texts{"b.toml:2:10: tasks.cgroup: expected \"auto\", \"off\" or the path of a control "
+                  "group such as \"/sys/fs/cgroup/berth\", found \"of\""});
+  EXPECT_EQ(errors_in("[tasks]\ncgroup = \"/sys/fs/cgroup/a\"\nrun_as = \"nobody\"\n"), Texts{});
+}
+
 TEST(ConfigErrors, AllAppearAtOnceWithTheirLines) {
   Diagnostics diagnostics;
   const ReadFile read_file = [](const std::string&, std::string&) {

@@ -77,6 +77,11 @@ struct TaskSection {
   Duration stop_grace = seconds(10);
   std::int64_t output_cap = 16 * kMiB;
   Duration output_ttl = minutes(24 * 60);
+  std::string run_as;        // a user of the machine, for all commands; "": the server's own
+  std::string folder;        // of working folders; "": one in /var/tmp that names the data folder
+  bool no_new_privs = true;  // for commands of other users than the server's
+  std::string cgroup = "auto";          // the path of a control group, "auto" or "off"
+  std::int64_t max_processes = 16'384;  // of a task, with its threads; 0: without limit
 
   bool operator==(const TaskSection&) const = default;
 };
@@ -84,6 +89,8 @@ struct TaskSection {
 struct Tenant {
   core::TenantSpec spec;  // its parent is a position in ServerConfig::tenants
   std::uint8_t tier = 0;  // the best its tasks may have, and their default
+  bool commands = true;   // its tasks may have some
+  std::string unix_user;  // as whom they run; "": as tasks.run_as says
 
   bool operator==(const Tenant&) const = default;
 };
@@ -110,6 +117,7 @@ struct Queue {
   std::string work_class;  // "": none
   Executor executor = Executor::simulated;
   RanksBy ranks = RanksBy::gpu;
+  bool commands = true;  // its tasks may have some
 
   bool operator==(const Queue&) const = default;
 };

@@ -24,8 +24,9 @@ void read_word(TableReader& table, std::string_view key, std::span<const std::st
   out = names[position];
 }
 
-void read_tier(TableReader& table, Tenant& tenant) {
+void read_rights(TableReader& table, Tenant& tenant) {
   table.number("tier", tenant.tier, integers(0, core::kTiers - 1));
+  table.boolean("commands", tenant.commands);
 }
 
 }  // namespace
@@ -86,12 +87,23 @@ void read_tasks(TableReader& table, TaskSection& tasks) {
   table.number("stop_grace", tasks.stop_grace, durations(0, 3600 * kSecond));
   table.number("output_cap", tasks.output_cap, sizes(0, 64 * kGiB));
   table.number("output_ttl", tasks.output_ttl, durations());
+  table.text("run_as", tasks.run_as);
+  table.text("folder", tasks.folder);
+  table.boolean("no_new_privs", tasks.no_new_privs);
+  table.text("cgroup", tasks.cgroup);
+  if (tasks.cgroup != "auto" && tasks.cgroup != "off" && !tasks.cgroup.starts_with('/')) {
+    table.error("cgroup",
+                "tasks.cgroup: expected \"auto\", \"off\" or the path of a control group "
+                "such as \"/sys/fs/cgroup/berth\", found " +
+                    quoted(tasks.cgroup));
+  }
+  table.number("max_processes", tasks.max_processes, integers(0, 4 * kMillion));
   table.finish();
 }
 
 void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
   read_tenant_limits(table, defaults.tenant.spec);
-  read_tier(table, defaults.tenant);
+  read_rights(table, defaults.tenant);
   table.number("max_tenants", defaults.max_tenants, integers(1, kMillion));
   table.boolean("make_unknown", defaults.make_unknown);
   table.finish();
@@ -100,7 +112,8 @@ void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
 void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
                  Tenant& tenant) {
   read_tenant(table, tenants, name, tenant.spec);
-  read_tier(table, tenant);
+  read_rights(table, tenant);
+  table.text("unix_user", tenant.unix_user);
   table.finish();
 }
 
@@ -109,6 +122,7 @@ void read_queue(TableReader& table, std::span<const std::string> models, std::st
   read_queue(table, models, name, queue.spec, queue.work_class);
   table.choice("executor", executor_names(), queue.executor);
   table.choice("ranks", ranks_names(), queue.ranks);
+  table.boolean("commands", queue.commands);
   table.finish();
 }
 

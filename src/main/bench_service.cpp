@@ -318,7 +318,10 @@ Status measure(const std::vector<std::string>& arguments, const ServiceBenchOpti
 
 Result<ServiceBenchResult> bench_service(const ServiceBenchOptions& options) {
   std::vector<std::string> arguments = {
-      "--data", options.folder.string(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"};
+      "--data", options.folder.string(),
+      "--grpc", "127.0.0.1:0",
+      "--http", "127.0.0.1:0",
+      "--set",  "tasks.folder=" + options.folder.string() + "-tasks"};
   for (const char* setting :
        {"tenant_defaults.max_queue_size=1000000000", "tenant_defaults.token_bucket_size=1000000000",
         "tenant_defaults.token_refill_rate=1000000000",

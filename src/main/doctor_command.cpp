@@ -2,17 +2,21 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/work_folders.h"
 #include "cli/values.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
 #include "main/hardware.h"
+#include "main/task_users.h"
 #include "store/folder_lock.h"
 #include "store/fsck.h"
 
@@ -21,10 +25,15 @@ namespace {
 
 constexpr cli::Flag kDoctorFlags[] = {kConfigFlag, kDataFlag, kSetFlag};
 
+// A note is no fault: it says what is so, where somebody could expect something else.
+enum class Grade : std::uint8_t { good, note, bad };
+
 struct Finding {
-  bool good = true;
+  Grade grade = Grade::good;
   std::string text;
 };
+
+Grade good_if(bool good) { return good ? Grade::good : Grade::bad; }
 
 // The median of a few syncs of one page, in microseconds; below zero: it cannot be written.
 std::int64_t sync_time_us(const std::filesystem::path& folder) {
@@ -51,48 +60,110 @@ Finding look_at_disk(const std::filesystem::path& data) {
   std::error_code error;
   std::filesystem::create_directories(data, error);
   const std::int64_t sync = sync_time_us(data);
-  if (sync < 0) return {false, "data: " + data.string() + " cannot be written"};
+  if (sync < 0) return {Grade::bad, "data: " + data.string() + " cannot be written"};
   const auto space = std::filesystem::space(data, error);
   const std::uint64_t free_mib = error ? 0 : space.available >> 20U;
   const bool good = sync < 10'000 && free_mib > 1024;
-  return {good, "data: " + data.string() + ", a sync takes " + std::to_string(sync) + " us, " +
-                    std::to_string(free_mib) + " MiB free"};
+  return {good_if(good), "data: " + data.string() + ", a sync takes " + std::to_string(sync) +
+                             " us, " + std::to_string(free_mib) + " MiB free"};
 }
 
 Finding look_at_gpus(const config::ServerConfig& config) {
-  const Hardware hardware = hardware_for(config);
+  const Result<Hardware> hardware = hardware_for(config);
+  if (!hardware) return {Grade::bad, "GPUs: " + hardware.error().message};
   std::string names;
-  for (const agent::GpuDescription& gpu : hardware.gpus)
+  for (const agent::GpuDescription& gpu : hardware->gpus)
     names += (names.empty() ? "" : ", ") + gpu.name;
-  const char* const what = !hardware.is_simulated() ? "GPUs: "
-                           : !config.nodes.empty()
-                               ? "GPUs: simulated, on the nodes of the configuration: "
-                               : "GPUs: nvidia-smi lists none; simulated ones are used: ";
-  return {hardware.remarks.empty(),
-          what + names + (hardware.remarks.empty() ? "" : "; " + hardware.remarks.front())};
+  std::string what = "GPUs: " + names;
+  if (hardware->is_simulated()) what += ", all simulated";
+  if (!hardware->why_simulated.empty()) {
+    what += ": " + hardware->why_simulated +
+            " To be refused instead, set gpus.source to \"nvidia-smi\"";
+  }
+  if (!hardware->remarks.empty()) return {Grade::bad, what + "; " + hardware->remarks.front()};
+  return {hardware->why_simulated.empty() ? Grade::good : Grade::note, what};
+}
+
+// Whether the tasks' users can look into what is the server's.
+Finding look_at_mode(const std::filesystem::path& data, bool for_others) {
+  struct stat info {};
+  if (::stat(data.c_str(), &info) != 0 || (info.st_mode & 077U) == 0) {
+    return {Grade::good, "data: closed to other users"};
+  }
+  return {for_others ? Grade::bad : Grade::note,
+          "data: other users can look into " + data.string() + "; chmod 700 it"};
+}
+
+void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& findings) {
+  const Result<TaskUsers> users = TaskUsers::from(config);
+  if (!users) {
+    findings.push_back({Grade::bad, "commands: " + users.error().message});
+    return;
+  }
+  findings.push_back(look_at_mode(config.server.data, users->has_others()));
+  const bool refused = config.server.authentication && !users->has_others();
+  findings.push_back({refused ? Grade::note : Grade::good, "commands: run " + users->sentence()});
+  if (users->has_others() && !config.server.authentication) {
+    findings.push_back({Grade::note,
+                        "commands: authentication is off, so that every command can ask the server "
+                        "for anything, as an admin; set server.authentication = true"});
+  }
+  const std::string folder = tasks_folder(config).string();
+  std::string flaw = flaw_in_tasks_folder(config, users->has_others());
+  if (flaw.empty()) {
+    const Status made = agent::WorkFolders(folder).prepare();
+    if (!made) flaw = made.error().message;
+  }
+  findings.push_back(flaw.empty() ? Finding{Grade::good, "tasks: work in " + folder}
+                                  : Finding{Grade::bad, "tasks: " + flaw});
+  if (flaw.empty() && shares_file_system(config)) {
+    findings.push_back(
+        {Grade::note, "tasks: " + folder +
+                          " is on the disk of the data folder, and one that fills it stops both; "
+                          "set tasks.folder to a folder on another file system"});
+  }
+  const Result<TaskGroups> groups = task_groups(config);
+  if (!groups) {
+    findings.push_back({Grade::bad, "limits: " + groups.error().message});
+  } else if (groups->root.empty()) {
+    findings.push_back(
+        {Grade::note,
+         "limits: the CPUs and memory that tasks ask for are counted, not enforced, "
+         "nor is a limit of processes: " +
+             (groups->why_not.empty() ? "tasks.cgroup is \"off\""
+                                      : groups->why_not + " Run the server as root on control "
+                                                          "groups version 2, or name a group that "
+                                                          "it may write to as tasks.cgroup")});
+  } else {
+    findings.push_back(
+        {Grade::good,
+         "limits: CPUs, memory and processes of tasks are enforced by " + groups->root.string()});
+  }
 }
 
 Finding look_at_folder(const std::filesystem::path& data) {
   const store::FsckReport report = store::fsck(data);
   if (report.server_pid != 0) {
-    return {true, "journal: a server runs on it, pid " + std::to_string(report.server_pid)};
+    return {Grade::good, "journal: a server runs on it, pid " + std::to_string(report.server_pid)};
   }
-  if (!report.healthy()) return {false, "journal: " + report.damage()};
-  return {true, "journal: " + std::to_string(report.journal.events) + " events, healthy"};
+  if (!report.healthy()) return {Grade::bad, "journal: " + report.damage()};
+  return {Grade::good, "journal: " + std::to_string(report.journal.events) + " events, healthy"};
 }
 
 int doctor(const cli::Call& call) {
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return cli::kBadInput;
   const std::filesystem::path data = loaded->config.server.data;
-  const std::vector<Finding> findings = {{true, "configuration: good"},
-                                         look_at_disk(data),
-                                         look_at_folder(data),
-                                         look_at_gpus(loaded->config)};
+  std::vector<Finding> findings = {{Grade::good, "configuration: good"},
+                                   look_at_disk(data),
+                                   look_at_folder(data),
+                                   look_at_gpus(loaded->config)};
+  look_at_tasks(loaded->config, findings);
+  constexpr std::array<std::string_view, 3> kWords = {"ok    ", "note  ", "BAD   "};
   bool good = true;
   for (const Finding& finding : findings) {
-    call.console.out << (finding.good ? "ok    " : "BAD   ") << finding.text << "\n";
-    good = good && finding.good;
+    call.console.out << kWords[static_cast<std::size_t>(finding.grade)] << finding.text << "\n";
+    good = good && finding.grade != Grade::bad;
   }
   return good ? cli::kOk : cli::kFailed;
 }

@@ -35,13 +35,7 @@ void take_speeds(const std::vector<config::KindSpeed>& kinds,
   }
 }
 
-std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
-  if (section.source != config::GpuSource::simulated) {
-    std::vector<agent::GpuDescription> found = agent::find_gpus();
-    const bool are_real = !found.front().simulated;
-    if (are_real) take_speeds(section.kinds, found);
-    if (section.source == config::GpuSource::nvidia_smi || are_real) return found;
-  }
+std::vector<agent::GpuDescription> simulated_gpus(const config::GpuSection& section) {
   std::vector<agent::GpuDescription> gpus;
   for (const config::GpuBlock& block : section.simulated) {
     for (std::int64_t i = 0; i < block.count; ++i) {
@@ -57,6 +51,24 @@ std::vector<agent::GpuDescription> gpus_for(const config::GpuSection& section) {
     }
   }
   return gpus;
+}
+
+// Real ones that were asked for are never replaced by simulated ones.
+Result<std::vector<agent::GpuDescription>> gpus_for(const config::GpuSection& section,
+                                                    std::string& why_simulated) {
+  if (section.source == config::GpuSource::simulated) return simulated_gpus(section);
+  Result<std::vector<agent::GpuDescription>> found = agent::find_gpus();
+  if (found) {
+    take_speeds(section.kinds, *found);
+    return found;
+  }
+  if (section.source == config::GpuSource::nvidia_smi) {
+    return Error{"gpus.source is \"nvidia-smi\", and it shows no GPU here. " +
+                 found.error().message +
+                 " Mend the driver or the PATH, or set gpus.source to \"simulated\"."};
+  }
+  why_simulated = found.error().message;
+  return simulated_gpus(section);
 }
 
 void add_gpus(const config::NodeBlock& block, std::int64_t node, Hardware& hardware) {
@@ -177,10 +189,17 @@ Hardware own_node(const config::NodeSection& section, const agent::Machine& mach
   return hardware;
 }
 
-Hardware hardware_for(const config::ServerConfig& config) {
-  Hardware hardware = !config.nodes.empty()
-                          ? described_nodes(config.nodes)
-                          : own_node(config.node, agent::read_machine(), gpus_for(config.gpus));
+Result<Hardware> hardware_for(const config::ServerConfig& config) {
+  Hardware hardware;
+  if (!config.nodes.empty()) {
+    hardware = described_nodes(config.nodes);
+  } else {
+    std::string why_simulated;
+    Result<std::vector<agent::GpuDescription>> gpus = gpus_for(config.gpus, why_simulated);
+    if (!gpus) return gpus.error();
+    hardware = own_node(config.node, agent::read_machine(), std::move(*gpus));
+    hardware.why_simulated = std::move(why_simulated);
+  }
   remark_on_kinds(config.gpus.kinds, hardware);
   remark_on_classes(config.queues, hardware);
   return hardware;
@@ -200,10 +219,11 @@ std::string listing(const Hardware& hardware, const config::ServerConfig& config
     text += (&gpu == &hardware.gpus.front() ? "" : ", ") + gpu.name + " (" + gpu.kind + ", " +
             gigabytes(gpu.vram_mb) + ")";
   }
-  const bool asked_for = config.gpus.source == config::GpuSource::simulated;
-  return text + (!hardware.is_simulated() ? "\n"
-                 : asked_for              ? ", all simulated, as configured\n"
-                                          : ", all simulated: no nvidia-smi was found\n");
+  if (!hardware.is_simulated()) return text + "\n";
+  return text + ", all simulated" +
+         (hardware.why_simulated.empty()
+              ? ", as configured\n"
+              : ": no real one was found. " + hardware.why_simulated + "\n");
 }
 
 }  // namespace berth::main

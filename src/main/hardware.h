@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/machine.h"
+#include "base/result.h"
 #include "config/server_config.h"
 
 namespace berth::main {
@@ -15,12 +16,14 @@ struct Hardware {
   std::vector<agent::NodeDescription> nodes;
   std::vector<agent::GpuDescription> gpus;
   std::vector<std::string> remarks;  // what was not found, for people
+  std::string why_simulated;         // "": they are real, or were asked for
 
   bool is_simulated() const { return !gpus.empty() && gpus.front().simulated; }
 };
 
-// Looks at this machine unless the configuration says which nodes there are.
-Hardware hardware_for(const config::ServerConfig& config);
+// Looks at this machine unless the configuration says which nodes there are. An error: real GPUs
+// were asked for, and none are found.
+Result<Hardware> hardware_for(const config::ServerConfig& config);
 
 // [[cluster.nodes]], all simulated.
 Hardware described_nodes(const std::vector<config::NodeBlock>& blocks);

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include <unistd.h>
+
 #include "agent/file_limit.h"
 #include "cli/commands.h"
 #include "main/clock.h"
@@ -35,6 +37,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.max_tenants = config.tenant_defaults.max_tenants;
   options.tenant_defaults = config.tenant_defaults.tenant.spec;
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;
+  options.tenant_default_commands = config.tenant_defaults.tenant.commands;
   options.make_unknown_tenants = config.tenant_defaults.make_unknown;
   options.version = std::string(cli::version());
   options.clock = boot_time;
@@ -66,6 +69,23 @@ std::set<std::string> ranked_by_node(const ServerConfig& config) {
   return queues;
 }
 
+void tell_of_gpus(const v1::Report& report) {
+  if (report.has_gpu_lost()) {
+    log_warning("GPU " + report.gpu_lost().gpu() + " is lost: " + report.gpu_lost().message());
+  }
+  if (report.has_gpu_returned()) {
+    log_info("GPU " + report.gpu_returned().gpu() + " has returned");
+  }
+}
+
+// Of what a reload brings, whose users tenants have holds at once; the rest after a restart.
+ServerConfig users_after(const ServerConfig& now, const ServerConfig& next) {
+  ServerConfig config = next;
+  config.server = now.server;
+  config.tasks = now.tasks;
+  return config;
+}
+
 // The address with the port that was really taken.
 std::string with_port(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
@@ -85,11 +105,32 @@ Server::~Server() { stop(); }
 Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
                                               config::ConfigSources sources, ServerTrials trials) {
   std::unique_ptr<Server> server(new Server(std::move(config), std::move(sources), trials));
+  if (Status found = server->find_users(); !found) return found.error();
   if (Status opened = server->open_service(); !opened) return opened.error();
   if (Status started = server->start_agent(); !started) return started.error();
   if (Status welcomed = server->wait_for_agent(); !welcomed) return welcomed.error();
   if (Status started = server->start_api(); !started) return started.error();
   return server;
+}
+
+Status Server::find_users() {
+  const ServerConfig& config = config_.config;
+  Result<TaskUsers> users = TaskUsers::from(config);
+  if (!users) return users.error();
+  const std::string flaw = flaw_in_tasks_folder(config, users->has_others());
+  if (!flaw.empty()) return Error{flaw};
+  if (shares_file_system(config)) {
+    log_info(
+        "tasks work on the disk of the data folder, and one that fills it stops both; set "
+        "tasks.folder to a folder on another file system");
+  }
+  users_ = std::move(*users);
+  return Done{};
+}
+
+Result<std::optional<agent::TaskUser>> Server::user_of(const std::string& tenant) const {
+  const std::lock_guard lock(users_mutex_);
+  return users_.user_of(tenant);
 }
 
 Status Server::open_service() {
@@ -104,11 +145,27 @@ Status Server::open_service() {
 
 Status Server::start_agent() {
   const ServerConfig& config = config_.config;
-  hardware_ = hardware_for(config);
+  Result<Hardware> hardware = hardware_for(config);
+  if (!hardware) return hardware.error();
+  hardware_ = std::move(*hardware);
   for (const std::string& remark : hardware_.remarks)
     log_warning(remark);
   agent::AgentOptions options;
   options.folder = std::filesystem::absolute(config.server.data) / "agent";
+  options.work_folder = tasks_folder(config);
+  options.user_of = [this](const std::string& tenant) { return user_of(tenant); };
+  options.no_new_privs = config.tasks.no_new_privs;
+  Result<TaskGroups> groups = task_groups(config);
+  if (!groups) return groups.error();
+  if (!groups->why_not.empty()) {
+    log_info(
+        "the CPUs and memory that tasks ask for are counted, not enforced, nor is a limit of "
+        "processes: " +
+        groups->why_not);
+  }
+  group_root_ = groups->root;
+  options.group_root = groups->root;
+  options.processes_max = config.tasks.max_processes;
   options.nodes = hardware_.nodes;
   options.gpus = hardware_.gpus;
   options.launcher_program = "/proc/self/exe";  // the same binary, whatever has become of its name
@@ -125,9 +182,11 @@ Status Server::start_agent() {
   session_ =
       service_->open_session([this](v1::ServerMessage&& message) { to_agent(std::move(message)); });
   service_->start();
-  Result<std::unique_ptr<agent::Agent>> started = agent::Agent::start(
-      std::move(options),
-      [this](v1::AgentMessage&& message) { service_->agent_said(session_, std::move(message)); });
+  Result<std::unique_ptr<agent::Agent>> started =
+      agent::Agent::start(std::move(options), [this](v1::AgentMessage&& message) {
+        tell_of_gpus(message.report());
+        service_->agent_said(session_, std::move(message));
+      });
   if (!started) return started.error();
   const std::lock_guard lock(agent_mutex_);
   agent_ = std::move(*started);
@@ -192,6 +251,10 @@ Status Server::start_api() {
     return response;
   };
   options.log = log_info;
+  options.commands_refused = [this](const std::string& tenant) {
+    const Result<std::optional<agent::TaskUser>> user = user_of(tenant);
+    return user ? "" : user.error().message;
+  };
   Result<std::unique_ptr<api::ApiServer>> started =
       api::ApiServer::start(std::move(options), *service_);
   if (!started) return started.error();
@@ -205,6 +268,8 @@ Result<std::vector<std::string>> Server::reload(bool dry_run) {
   if (!next) return Error{diagnostics.text()};
   const std::lock_guard lock(config_mutex_);
   config::ConfigChanges changes = config::changes(config_, *next);
+  Result<TaskUsers> users = TaskUsers::from(users_after(config_.config, next->config));
+  if (!users) return users.error();
   if (dry_run || changes.empty()) return changes.sentences;
   const auto tell = [](const service::ControlOutcome& outcome) {
     if (!outcome.flaw.empty()) log_warning("not as configured: " + outcome.flaw);
@@ -213,6 +278,10 @@ Result<std::vector<std::string>> Server::reload(bool dry_run) {
     if (!service_->offer(service::ControlCommand{std::move(control), tell})) {
       return Error{"the server has too much to do; try again"};
     }
+  }
+  {
+    const std::lock_guard users_lock(users_mutex_);
+    users_ = std::move(*users);
   }
   if (changes.table_every) service_->learn_every(*changes.table_every);
   config_ = std::move(*next);
@@ -231,6 +300,8 @@ std::string Server::greeting() const {
   text += std::string("  HTTP  ") + (server.uses_tls() ? "https://" : "http://") +
           with_port(server.http_address, http_port()) + "\n";
   text += "  data  " + config_.config.server.data + "\n";
+  text += "  tasks commands run " + users_.sentence() + "; each in a folder of its own in " +
+          tasks_folder(config_.config).string() + "\n";
   return text + listing(hardware_, config_.config);
 }
 
@@ -243,6 +314,7 @@ void Server::stop() {
   // The service first: what it grants on its last groups still reaches the agent.
   if (service_) service_->stop();
   if (agent_) agent_->stop();
+  if (!group_root_.empty()) ::rmdir(group_root_.c_str());  // if no task is in it
 }
 
 }  // namespace berth::main

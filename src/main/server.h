@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "config/load_config.h"
 #include "main/hardware.h"
+#include "main/task_users.h"
 #include "service/service.h"
 
 namespace berth::main {
@@ -45,19 +47,24 @@ class Server {
 
  private:
   Server(config::LoadedConfig config, config::ConfigSources sources, ServerTrials trials);
+  Status find_users();
   Status open_service();
   Status start_agent();
   Status start_api();
   Status wait_for_agent();
   void to_agent(v1::ServerMessage&& message);
+  Result<std::optional<agent::TaskUser>> user_of(const std::string& tenant) const;
   v1::GetConfigResponse config_response() const;
 
   mutable std::mutex config_mutex_;
   config::LoadedConfig config_;
+  mutable std::mutex users_mutex_;
+  TaskUsers users_;  // under users_mutex_
   const config::ConfigSources sources_;
   const ServerTrials trials_;
   Hardware hardware_;
   std::unique_ptr<service::Service> service_;
+  std::filesystem::path group_root_;  // of the tasks' control groups; empty: none
   std::uint64_t session_ = 0;
   std::mutex agent_mutex_;
   std::condition_variable welcomed_;

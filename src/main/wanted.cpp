@@ -9,13 +9,15 @@ namespace {
 service::DefineQueue definition(const std::string& name, const config::Queue& queue,
                                 const config::ServerConfig& in) {
   const ModelId model = queue.spec.model;
-  return {name, model ? in.models.names[model.value] : "", queue.spec, queue.work_class};
+  return {name, model ? in.models.names[model.value] : "", queue.spec, queue.work_class,
+          queue.commands};
 }
 
 service::DefineTenant definition(const std::string& name, const config::Tenant& tenant,
                                  const config::ServerConfig& in) {
   const TenantId parent = tenant.spec.parent;
-  return {name, tenant.spec, tenant.tier, parent ? in.tenants.names[parent.value] : ""};
+  return {name, tenant.spec, tenant.tier, parent ? in.tenants.names[parent.value] : "",
+          tenant.commands};
 }
 
 }  // namespace
@@ -39,9 +41,12 @@ std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
   if (changes.policy) controls.emplace_back(service::DefinePolicy{*changes.policy});
   if (changes.tenant_defaults) {
     const config::Tenant& tenant = changes.tenant_defaults->tenant;
-    controls.emplace_back(service::DefineTenantDefaults{tenant.spec, tenant.tier,
-                                                        changes.tenant_defaults->max_tenants,
-                                                        changes.tenant_defaults->make_unknown});
+    controls.emplace_back(service::DefineTenantDefaults{
+        .spec = tenant.spec,
+        .tier = tenant.tier,
+        .max_tenants = changes.tenant_defaults->max_tenants,
+        .make_unknown = changes.tenant_defaults->make_unknown,
+        .commands = tenant.commands});
   }
   for (const auto& model : changes.models) {
     if (model.kind != ChangeKind::removed) {

@@ -12,8 +12,12 @@ namespace {
 client::ServerChild::Options child_options(const ServerProcess::Options& options) {
   client::ServerChild::Options child;
   child.program = std::string(BERTH_FOLDER) + "/" + options.program;
-  child.arguments = {"--data", options.data.string(), "--grpc", "127.0.0.1:0",
-                     "--http", "127.0.0.1:0"};
+  // Nothing of it stays behind on the machine.
+  child.arguments = {"--data", options.data.string(),
+                     "--grpc", "127.0.0.1:0",
+                     "--http", "127.0.0.1:0",
+                     "--set",  "tasks.cgroup=off",
+                     "--set",  "tasks.folder=" + options.data.string() + "-tasks"};
   child.arguments.insert(child.arguments.end(), options.arguments.begin(), options.arguments.end());
   for (const auto& [name, value] : options.environment)
     child.environment.emplace_back(name) += "=" + value;

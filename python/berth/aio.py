@@ -164,7 +164,7 @@ class AsyncClient:
         answer: pb.CancelTaskResponse = await self._connection.call(
             "CancelTask", requests.cancel_request(task_id, tenant, group, chosen, dry_run),
             repeatable=task_id is not None or dry_run)
-        return Cancellation(answer.matched, answer.cancelled)
+        return Cancellation(answer.matched, answer.cancelled, answer.stopping)
 
     async def hold(self, task_id: str, *, user_id: Optional[str] = None) -> None:
         """Keeps a task that has not started from starting."""

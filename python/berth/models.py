@@ -218,10 +218,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Cancellation:
-    """How many tasks a cancel found, and how many it asked to end."""
+    """How many tasks a cancel found, how many it asked to end, and how many of these still run:
+    they have ended when their processes have."""
 
     matched: int
     cancelled: int
+    stopping: int = 0
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ std::string encode(const Intent& intent) {
   put_field(text, "stop_signal", intent.stop_signal);
   put_field(text, "stop_grace_ns", intent.stop_grace.ns);
   put_field(text, "run_limit_ns", intent.run_limit.ns);
+  put_field(text, "limit_is_deadline", intent.limit_is_deadline ? 1 : 0);
   put_field(text, "output_cap", static_cast<std::int64_t>(intent.output_cap));
   return text;
 }
@@ -80,6 +81,7 @@ Result<Intent> decode_intent(std::string_view text) {
     if (name == "stop_signal") intent.stop_signal = static_cast<int>(field_number(value));
     if (name == "stop_grace_ns") intent.stop_grace = {field_number(value)};
     if (name == "run_limit_ns") intent.run_limit = {field_number(value)};
+    if (name == "limit_is_deadline") intent.limit_is_deadline = field_number(value) != 0;
     if (name == "output_cap") intent.output_cap = static_cast<std::uint64_t>(field_number(value));
   }
   return intent;

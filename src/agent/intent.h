@@ -42,7 +42,8 @@ struct Intent {
   GroupLimits limits;                    // of the group
   int stop_signal = 15;
   Duration stop_grace = seconds(10);
-  Duration run_limit{};          // zero: none
+  Duration run_limit{};  // zero: none
+  bool limit_is_deadline = false;
   std::uint64_t output_cap = 0;  // bytes of each stream
 };
 

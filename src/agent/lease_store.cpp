@@ -58,7 +58,7 @@ TaskResult result_of_exit(const ExitRecord& record) {
   const std::string who = is_rank ? "Rank " + std::to_string(record.rank) : "The command";
   const std::string after =
       (is_rank ? ", and the other ranks were stopped; the gang ran for " : " after ") +
-      std::to_string(record.ran_ms) + " ms";
+      std::to_string(record.ran_ms) + " ms" + (record.message.empty() ? "" : "; " + record.message);
   if (record.cause == EndCause::not_executed || record.cause == EndCause::not_begun) {
     const bool is_ours = record.cause == EndCause::not_begun;
     result.set_failure(is_ours ? berth::v1::INFRASTRUCTURE : berth::v1::ERROR);
@@ -66,6 +66,9 @@ TaskResult result_of_exit(const ExitRecord& record) {
   } else if (record.cause == EndCause::timed_out) {
     result.set_failure(berth::v1::TIMEOUT);
     result.set_message("Ran past its limit, was stopped and " + how + after + ".");
+  } else if (record.cause == EndCause::deadline) {
+    result.set_failure(berth::v1::DEADLINE);
+    result.set_message("Its deadline passed; it was stopped and " + how + after + ".");
   } else if (record.cause == EndCause::stopped) {
     result.set_message("Stopped on request; " + how + after + ".");
   } else if (record.out_of_memory) {
@@ -106,11 +109,29 @@ TaskResult result_of(const std::optional<TaskRecord>& record) {
   return record && record->exit ? result_of_exit(*record->exit) : lost_its_shim();
 }
 
+TaskTimes times_of(const std::optional<TaskRecord>& record) {
+  if (!record || !record->exit) return {};
+  const ExitRecord& exit = *record->exit;
+  const bool is_known = exit.ended.ns > 0 && record->boot_id == boot_id();
+  return {milliseconds(exit.ran_ms), is_known ? exit.ended : Time::never()};
+}
+
 LeaseStore::LeaseStore(const std::filesystem::path& folder,
                        const std::filesystem::path& work_folder)
     : folder_((folder / "tasks").string()),
+      welcome_((folder / "welcome").string()),
       boot_id_(boot_id()),
       work_folders_(work_folder.empty() ? folder / "work" : work_folder) {}
+
+// One that cannot be written says that nothing is known, which is always true.
+void LeaseStore::note_welcome() const {
+  if (!was_welcomed()) (void)write_file(welcome_, boot_id_ + "\n");
+}
+
+bool LeaseStore::was_welcomed() const {
+  const Result<std::optional<std::string>> text = read_file_if_there(welcome_);
+  return text.ok() && *text && **text == boot_id_ + "\n";
+}
 
 TaskFiles LeaseStore::files(std::uint64_t lease, std::uint64_t task_no) const {
   const std::string name = std::to_string(lease) + "." + std::to_string(task_no);
@@ -312,9 +333,7 @@ Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) {
     record = read_record(path);
     if (!record) return record.error();
   }
-  berth::v1::TaskOutcome& outcome = found.back().ended.emplace_back();
-  outcome.set_task_no(name.task_no);
-  *outcome.mutable_result() = result_of(*record);
+  found.back().ended.push_back({name.task_no, result_of(*record), times_of(*record)});
   return Done{};
 }
 

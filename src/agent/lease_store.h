@@ -49,6 +49,11 @@ class LeaseStore {
   // One agent at a time uses them.
   std::filesystem::path work_root() const { return work_folders_.root(); }
 
+  // A server has welcomed an agent of this folder on this boot, and knows by now what was lost
+  // before. So what is not found here since then has never begun.
+  void note_welcome() const;
+  bool was_welcomed() const;
+
   TaskFiles files(std::uint64_t lease, std::uint64_t task_no) const;
 
   // Puts down that this task may be begun, with a working folder of this owner if it names none.
@@ -86,6 +91,7 @@ class LeaseStore {
   void discard_work(const TaskFiles& files);
 
   std::string folder_;
+  std::string welcome_;  // the file that says so: the boot's id
   std::string boot_id_;
   WorkFolders work_folders_;
   std::vector<std::string> spare_records_;  // paths
@@ -94,5 +100,7 @@ class LeaseStore {
 
 // How a task whose shim has ended did, in the words of the protocol.
 berth::v1::TaskResult result_of(const std::optional<TaskRecord>& record);
+// When it did. Where nobody wrote it down: just now.
+TaskTimes times_of(const std::optional<TaskRecord>& record);
 
 }  // namespace berth::agent

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "agent/simulated.h"
 #include "base/assert.h"
@@ -25,10 +26,19 @@ TaskResult stopped() { return failed(berth::v1::FAILURE_KIND_UNSPECIFIED, "Stopp
 
 }  // namespace
 
-Duration run_limit(const berth::v1::LeasedTask& task, Duration otherwise) {
-  if (task.run_limit_ms() > 0) return milliseconds(task.run_limit_ms());
-  if (task.spec().run_limit_ms() > 0) return milliseconds(task.spec().run_limit_ms());
-  return otherwise;
+RunLimit run_limit(const berth::v1::LeasedTask& task, Duration otherwise) {
+  RunLimit limit{otherwise};
+  if (task.spec().run_limit_ms() > 0) limit.length = milliseconds(task.spec().run_limit_ms());
+  if (task.run_limit_ms() > 0) limit.length = milliseconds(task.run_limit_ms());
+  const Duration deadline = milliseconds(task.deadline_ms());
+  if (deadline.ns > 0 && (limit.length.ns <= 0 || deadline <= limit.length)) {
+    limit = {deadline, true};
+  }
+  return limit;
+}
+
+FailureKind failure_at(const RunLimit& limit) {
+  return limit.is_deadline ? berth::v1::DEADLINE : berth::v1::TIMEOUT;
 }
 
 Leases::Leases(Loop& loop, GpuTable& gpus, GpuStreams& streams, Reports& reports, Send send,
@@ -147,9 +157,6 @@ BatchUse Leases::use_of(const Held& held) const {
 void Leases::begin(Held& held) {
   held.stage = Stage::running;
   gpus_.begin_batch(held.gpus, use_of(held), Loop::now());
-  berth::v1::Report report;
-  report.mutable_lease_started()->set_lease(held.lease.id());
-  reports_.add(std::move(report));
 
   std::vector<int> commands;
   std::vector<int> simulated;
@@ -168,10 +175,22 @@ void Leases::begin(Held& held) {
     }
   }
   const std::uint64_t lease = held.lease.id();
+  if (commands.empty() || !simulated.empty()) tell_started(held);
   if (!commands.empty()) runner_.start(held.lease, commands);
   if (!refused.empty()) end_tasks(held, std::move(refused));
   Held* left = simulated.empty() ? nullptr : find(lease);
   if (left != nullptr) begin_simulated(*left, simulated);
+}
+
+void Leases::tell_started(Held& held) {
+  if (std::exchange(held.told_started, true)) return;
+  berth::v1::Report report;
+  report.mutable_lease_started()->set_lease(held.lease.id());
+  reports_.add(std::move(report));
+}
+
+void Leases::commands_begun(std::uint64_t lease) {
+  if (Held* held = find(lease)) tell_started(*held);
 }
 
 bool Leases::runs_as_command(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
@@ -206,19 +225,21 @@ void Leases::begin_simulated(Held& held, std::span<const int> tasks) {
   const Duration duration = simulated_duration(held.lease, speed, rules_.time_scale);
   if (duration.ns <= 0) return end_simulated(lease, duration);
   for (const int task : tasks) {
-    const Duration limit = run_limit(held.lease.tasks(task), rules_.default_run_limit);
-    if (limit.ns > 0 && limit < duration) {
-      loop_.after(limit, [this, lease, task, limit] { end_at_limit(lease, task, limit); });
+    const RunLimit limit = run_limit(held.lease.tasks(task), rules_.default_run_limit);
+    if (limit.length.ns > 0 && limit.length < duration) {
+      loop_.after(limit.length, [this, lease, task, limit] { end_at_limit(lease, task, limit); });
     }
   }
   loop_.after(duration, [this, lease, duration] { end_simulated(lease, duration); });
 }
 
-void Leases::end_at_limit(std::uint64_t lease, int task, Duration limit) {
+void Leases::end_at_limit(std::uint64_t lease, int task, const RunLimit& limit) {
   Held* held = find(lease);
   if (held == nullptr || held->tasks[static_cast<std::size_t>(task)] != TaskStage::open) return;
-  TaskResult result = failed(
-      berth::v1::TIMEOUT, "Ran past its limit of " + std::to_string(limit.ns / 1'000'000) + " ms.");
+  const std::string length = std::to_string(limit.length.ns / 1'000'000) + " ms.";
+  TaskResult result = failed(failure_at(limit),
+                             limit.is_deadline ? "Its deadline passed when it had run for " + length
+                                               : "Ran past its limit of " + length);
   result.set_simulated(true);
   std::vector<Ending> endings;
   endings.push_back({task, std::move(result)});
@@ -292,14 +313,15 @@ void Leases::stop_all_that_stop_on_disconnect() {
   }
 }
 
-void Leases::task_ended(std::uint64_t lease, std::uint64_t task_no, TaskResult&& result) {
+void Leases::task_ended(std::uint64_t lease, std::uint64_t task_no, TaskResult&& result,
+                        const TaskTimes& times) {
   Held* held = find(lease);
   if (held == nullptr) return;
   for (int task = 0; task < held->lease.tasks_size(); ++task) {
     if (held->lease.tasks(task).task_no() != task_no) continue;
     if (held->tasks[static_cast<std::size_t>(task)] == TaskStage::ended) return;
     std::vector<Ending> endings;
-    endings.push_back({task, std::move(result)});
+    endings.push_back({task, std::move(result), times});
     return end_tasks(*held, std::move(endings));
   }
 }
@@ -310,6 +332,8 @@ void Leases::end_tasks(Held& held, std::vector<Ending>&& endings) {
     TaskStage& stage = held.tasks[static_cast<std::size_t>(ending.task)];
     ASSERT(stage != TaskStage::ended);
     stage = TaskStage::ended;
+    held.times.ran = std::max(held.times.ran, ending.times.ran);
+    held.times.ended = std::max(held.times.ended, ending.times.ended);
   }
   held.open -= endings.size();
   if (held.open > 0) {
@@ -345,7 +369,9 @@ void Leases::report_lease_ended(const Held& held, std::vector<Ending>&& endings)
     outcome.set_task_no(held.lease.tasks(ending.task).task_no());
     *outcome.mutable_result() = std::move(ending.result);
   }
-  reports_.add(std::move(report));
+  const bool is_known = held.times.ended != Time::never() && held.times.ended != Time{};
+  if (!is_known) body.set_ran_ms(held.times.ran.ns / 1'000'000);
+  reports_.add(std::move(report), is_known ? held.times.ended : Time::never());
 }
 
 void Leases::forget(const berth::v1::Report& report) {
@@ -364,6 +390,7 @@ void Leases::adopt(FoundLease&& found) {
   held.open = static_cast<std::size_t>(held.lease.tasks_size());
   held.tasks.resize(held.open, TaskStage::command);
   held.stage = Stage::running;
+  held.told_started = true;                    // the inventory says so
   if (!find_gpus_of(held)) held.gpus.clear();  // the GPUs have changed; the tasks still run
   gpus_.begin_batch(held.gpus, use_of(held), Loop::now());
 
@@ -373,11 +400,13 @@ void Leases::adopt(FoundLease&& found) {
   }
   std::vector<Ending> endings;
   for (const std::uint64_t no : found.not_started) {
-    endings.push_back({places.at(no), failed(berth::v1::INFRASTRUCTURE,
-                                             "The agent was restarted before the task began.")});
+    endings.push_back(
+        {places.at(no),
+         failed(berth::v1::INFRASTRUCTURE, "The agent was restarted before the task began."),
+         {{}, {}}});
   }
-  for (berth::v1::TaskOutcome& outcome : found.ended) {
-    endings.push_back({places.at(outcome.task_no()), std::move(*outcome.mutable_result())});
+  for (FoundLease::Ended& ended : found.ended) {
+    endings.push_back({places.at(ended.task_no), std::move(ended.result), ended.times});
   }
   end_tasks(held, std::move(endings));
 }

@@ -21,10 +21,26 @@
 #include "agent/gpu_table.h"
 #include "agent/loop.h"
 #include "agent/reports.h"
+#include "agent/wall_clock.h"
 #include "base/time.h"
 #include "berth/v1/agent.pb.h"
 
 namespace berth::agent {
+
+// When a task ended, since the boot, and how long it ran.
+struct TaskTimes {
+  Duration ran{};
+  Time ended = since_boot();  // zero: it never began; never: not known, it was on another boot
+};
+
+// How long an attempt may run, and what it runs past then.
+struct RunLimit {
+  Duration length{};  // zero: without limit
+  bool is_deadline = false;
+};
+RunLimit run_limit(const berth::v1::LeasedTask& task, Duration otherwise);
+// Of one that ran past it, without saying how it ended then.
+berth::v1::FailureKind failure_at(const RunLimit& limit);
 
 // Runs the commands of tasks. Each task that is started is given back once, by Leases::task_ended.
 struct CommandRunner {
@@ -41,13 +57,15 @@ struct LeaseRules {
 
 // A lease of an earlier incarnation. Tasks that are in none of the lists are running.
 struct FoundLease {
+  struct Ended {
+    std::uint64_t task_no = 0;
+    berth::v1::TaskResult result;
+    TaskTimes times;
+  };
   berth::v1::Lease lease;
-  std::vector<berth::v1::TaskOutcome> ended;
+  std::vector<Ended> ended;
   std::vector<std::uint64_t> not_started;  // and never will be
 };
-
-// How long an attempt of this task may run; zero: without limit.
-Duration run_limit(const berth::v1::LeasedTask& task, Duration otherwise);
 
 class Leases {
  public:
@@ -65,8 +83,11 @@ class Leases {
   void stop_all_that_stop_on_disconnect();
   void adopt(FoundLease&& found);
 
-  // From the CommandRunner.
-  void task_ended(std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result);
+  // From the CommandRunner. It stands on disk that a command of the lease may begin: until then
+  // nothing is told to have started, so that what an agent does not find there never did.
+  void commands_begun(std::uint64_t lease);
+  void task_ended(std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result,
+                  const TaskTimes& times);
   // The server has made this report durable.
   void forget(const berth::v1::Report& report);
 
@@ -83,10 +104,13 @@ class Leases {
     std::vector<TaskStage> tasks;  // in the order of lease.tasks
     std::size_t open = 0;          // tasks that have not ended
     Stage stage = Stage::waiting;
+    bool told_started = false;
+    TaskTimes times{{}, {}};  // of the last and the longest of its tasks that have ended
   };
   struct Ending {
     int task;  // its place
     berth::v1::TaskResult result;
+    TaskTimes times = {};
   };
 
   Held* find(std::uint64_t lease);
@@ -96,9 +120,10 @@ class Leases {
   void stop_tasks(Held& held, std::span<const int> tasks);
   void queue(std::uint64_t lease);
   void begin(Held& held);
+  void tell_started(Held& held);
   void begin_simulated(Held& held, std::span<const int> tasks);
   void end_simulated(std::uint64_t lease, Duration ran);
-  void end_at_limit(std::uint64_t lease, int task, Duration limit);
+  void end_at_limit(std::uint64_t lease, int task, const RunLimit& limit);
   void end_tasks(Held& held, std::vector<Ending>&& endings);
   void report_task_ended(const Held& held, Ending&& ending);
   void report_lease_ended(const Held& held, std::vector<Ending>&& endings);

@@ -8,6 +8,7 @@
 
 #include "agent/task_record.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace berth::agent {
 
@@ -21,6 +22,16 @@ std::uint64_t start_ticks_of(pid_t pid);
 // The same process still runs; one that has ended and waits for its parent does not. An error: it
 // could not be read now.
 Result<bool> is_running(const ProcessIdentity& identity);
+
+// It has been suspended by a signal or a debugger, and does nothing. An error: as above.
+Result<bool> is_stopped(const ProcessIdentity& identity);
+
+// How long ago the process began.
+Duration age_of(const ProcessIdentity& identity);
+
+// Ends a shim that does nothing, and before it all that came from it, in whatever session: while it
+// is there, every process that loses its parent is its child. An error: not all could be looked at.
+Status kill_family(const ProcessIdentity& shim);
 
 // Ends all processes of the session that `leader` began, when it cannot do so any more itself. A
 // pid that has been given to somebody else since proves that nobody of that session is left. An

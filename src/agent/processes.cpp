@@ -11,6 +11,7 @@
 #include "agent/environment.h"
 #include "agent/process_info.h"
 #include "agent/ranks.h"
+#include "agent/wall_clock.h"
 
 namespace berth::agent {
 namespace {
@@ -20,11 +21,28 @@ using berth::v1::TaskResult;
 // A node that cannot start anything must not eat a queue, nor spin.
 constexpr Duration kPauseAfterFailure = seconds(1);
 constexpr Duration kLookAgain = milliseconds(100);
+// How often each shim is looked at, and how much longer than the task's own time it may take.
+constexpr Duration kLookAfter = seconds(2);
+constexpr Duration kShimSlack = seconds(2);
 
 struct Launch {
   berth::v1::LeasedTask task;
   Intent intent;
 };
+
+void send_signal(const Fd& process, int signal) {
+  ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0U);
+}
+
+// How a task ended whose shim was killed, in the shim's words.
+ExitRecord exit_for_shim(EndCause cause, const ProcessIdentity& shim) {
+  ExitRecord exit{.cause = cause, .term_signal = SIGKILL};
+  exit.message = "its shim had been suspended, and the agent killed both";
+  exit.ran_ms = age_of(shim).ns / 1'000'000;
+  exit.ended_unix_ms = unix_ms();
+  exit.ended = since_boot();
+  return exit;
+}
 
 int signal_named(const std::string& name) {
   if (name == "INT") return SIGINT;
@@ -38,12 +56,12 @@ int signal_named(const std::string& name) {
 }  // namespace
 
 Processes::Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentOptions& options,
-                     Ended ended)
+                     Tell tell)
     : loop_(loop),
       worker_(worker),
       store_(store),
       options_(options),
-      ended_(std::move(ended)),
+      tell_(std::move(tell)),
       launcher_(
           loop, options.launcher_program, options.command_files,
           [this](Key key, Result<Fd> shim) { launched(key, std::move(shim)); },
@@ -53,6 +71,7 @@ Processes::Processes(Loop& loop, Worker& worker, LeaseStore& store, const AgentO
     const std::size_t number = numbers[gpu.node]++;
     devices_.emplace(gpu.uuid, gpu.simulated ? std::to_string(number) : gpu.uuid);
   }
+  loop_.after(kLookAfter, [this] { look_after_all(); });
 }
 
 Processes::~Processes() {
@@ -71,7 +90,9 @@ void Processes::start(const berth::v1::Lease& lease, std::span<const int> tasks)
   for (const int place : tasks) {
     const berth::v1::LeasedTask& task = lease.tasks(place);
     const Key key{lease.id(), task.task_no()};
-    running_[key].files = store_.files(lease.id(), task.task_no());
+    Running& running = running_[key];
+    running.files = store_.files(lease.id(), task.task_no());
+    set_limits(running, task);
     const Result<std::optional<TaskUser>> user = user_of(task);
     if (!user) {
       refuse(key, user.error().message);
@@ -106,6 +127,12 @@ Result<std::optional<TaskUser>> Processes::user_of(const berth::v1::LeasedTask& 
   return options_.user_of(task.tenant());
 }
 
+void Processes::set_limits(Running& running, const berth::v1::LeasedTask& task) const {
+  const std::int64_t grace_ms = task.spec().stop_grace_ms();
+  running.stop_grace = grace_ms > 0 ? milliseconds(grace_ms) : options_.default_stop_grace;
+  running.limit = run_limit(task, options_.default_run_limit);
+}
+
 Intent Processes::intent_of(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
                             const TaskUser* user) const {
   const berth::v1::TaskSpec& spec = task.spec();
@@ -125,9 +152,11 @@ Intent Processes::intent_of(const berth::v1::Lease& lease, const berth::v1::Leas
   if (lease.gang().ranks_size() > 1) intent.ranks = ranks_for(lease);
   intent.workdir = spec.workdir();
   intent.stop_signal = signal_named(spec.stop_signal());
-  intent.stop_grace =
-      spec.stop_grace_ms() > 0 ? milliseconds(spec.stop_grace_ms()) : options_.default_stop_grace;
-  intent.run_limit = run_limit(task, options_.default_run_limit);
+  Running limits;
+  set_limits(limits, task);
+  intent.stop_grace = limits.stop_grace;
+  intent.run_limit = limits.limit.length;
+  intent.limit_is_deadline = limits.limit.is_deadline;
   intent.output_cap = options_.output_cap_bytes;
   return intent;
 }
@@ -161,6 +190,7 @@ void Processes::asked(Key key, const Result<Launcher::ProcessPtr>& launcher) {
   const auto found = running_.find(key);
   if (found == running_.end() || found->second.launched) return;
   if (!launcher) return end_unstarted(key, launcher.error().message);
+  tell_.begun(key.first);
   found->second.launcher = launcher->get();
   if ((*launcher)->dead) find_shim(key);
 }
@@ -169,8 +199,11 @@ void Processes::launched(Key key, Result<Fd>&& shim) {
   const auto found = running_.find(key);
   if (found == running_.end()) return;
   if (!shim) return end_unstarted(key, shim.error().message);
+  tell_.begun(key.first);
+  Running& running = found->second;
+  if (running.limit.length.ns > 0) running.due = Loop::now() + running.limit.length + kShimSlack;
   watch(key, std::move(*shim));
-  if (found->second.stop_asked) ask_to_stop(found->second);
+  if (running.stop_asked) ask_to_stop(running);
 }
 
 void Processes::launcher_died(const Launcher::Process* launcher) {
@@ -183,9 +216,11 @@ void Processes::launcher_died(const Launcher::Process* launcher) {
   }
 }
 
-void Processes::adopt(std::uint64_t lease, std::uint64_t task_no) {
-  const Key key{lease, task_no};
-  running_[key].files = store_.files(lease, task_no);
+void Processes::adopt(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task) {
+  const Key key{lease.id(), task.task_no()};
+  Running& running = running_[key];
+  running.files = store_.files(key.first, key.second);
+  set_limits(running, task);
   find_shim(key);
 }
 
@@ -207,6 +242,9 @@ void Processes::find_shim(Key key) {
   const Result<bool> runs = is_running(identity);
   if (!runs) return look_again_later(key);
   if (!*runs) return loop_.post([this, key] { settle(key); });
+  if (running.limit.length.ns > 0 && running.stage == Stage::running) {
+    running.due = Loop::now() + running.limit.length - age_of(identity) + kShimSlack;
+  }
   watch(key, std::move(shim));
   if (running.stop_asked) ask_to_stop(running);
 }
@@ -239,9 +277,44 @@ void Processes::stop(std::uint64_t lease, std::uint64_t task_no) {
 
 // A shim that has not claimed its task yet finds nothing to claim; one that has, stops it. One that
 // cannot be watched yet is asked when it can.
-void Processes::ask_to_stop(const Running& running) {
+void Processes::ask_to_stop(Running& running) {
   if (void_intent(running.files) || !running.shim) return;
-  ::syscall(SYS_pidfd_send_signal, running.shim.get(), SIGTERM, nullptr, 0U);
+  send_signal(running.shim, SIGTERM);
+  if (running.stage == Stage::running) begin_stopping(running, EndCause::stopped);
+}
+
+// From here on the shim has the grace of its task, and wakes if it has been suspended.
+void Processes::begin_stopping(Running& running, EndCause cause) {
+  running.stage = Stage::stopping;
+  running.cause = cause;
+  running.due = Loop::now() + running.stop_grace + kShimSlack;
+  send_signal(running.shim, SIGCONT);
+}
+
+void Processes::look_after_all() {
+  for (auto& [key, running] : running_) {
+    if (running.shim) look_after(running);
+  }
+  loop_.after(kLookAfter, [this] { look_after_all(); });
+}
+
+// A shim that is not suspended does what it should, however long that takes: it has the last word
+// of whether anybody is left. One that cannot be looked at is looked at the next time.
+void Processes::look_after(Running& running) {
+  const bool is_due = Loop::now() >= running.due;
+  if (is_due && running.stage == Stage::running) {
+    return begin_stopping(running,
+                          running.limit.is_deadline ? EndCause::deadline : EndCause::timed_out);
+  }
+  if (running.identity.pid == 0) {
+    const Result<std::optional<TaskRecord>> record = read_record(running.files.claimed());
+    if (!record || !*record) return;
+    running.identity = (*record)->shim();
+  }
+  const Result<bool> stopped = is_stopped(running.identity);
+  if (!stopped || !*stopped) return;
+  if (!is_due || running.stage != Stage::stopping) return send_signal(running.shim, SIGCONT);
+  if (kill_family(running.identity).ok()) running.stage = Stage::killed;
 }
 
 // ---- Ending
@@ -257,21 +330,28 @@ void Processes::settle(Key key) {
   if (!void_intent(running.files) && has_claim(running.files)) {
     const Result<std::optional<TaskRecord>> record = read_record(running.files.claimed());
     if (!record) return look_again_later(key);
-    const bool lost_its_shim = *record && !(*record)->exit;
-    if (lost_its_shim && !kill_session((*record)->shim()).ok()) return look_again_later(key);
-    TaskResult result = result_of(*record);
-    if (result.failure() == berth::v1::INFRASTRUCTURE) return end_later(key, std::move(result));
-    return end(key, std::move(result));
+    std::optional<TaskRecord> left = *record;
+    if (left && !left->exit) {
+      if (!kill_session(left->shim()).ok()) return look_again_later(key);
+      if (running.stage == Stage::killed) {
+        left->exit = exit_for_shim(running.cause, left->shim());
+        if (!write_exit_for_shim(running.files, *left->exit).ok()) return look_again_later(key);
+      }
+    }
+    TaskResult result = result_of(left);
+    const TaskTimes times = times_of(left);
+    const bool is_ours = result.failure() == berth::v1::INFRASTRUCTURE;
+    return is_ours ? end_later(key, std::move(result), times) : end(key, std::move(result), times);
   }
   if (!running.stop_asked) return end_unstarted(key, "The shim ended before it began the task.");
   TaskResult result;
   result.set_message("Stopped on request before it began.");
-  end(key, std::move(result));
+  end(key, std::move(result), {{}, {}});
 }
 
-void Processes::end(Key key, TaskResult&& result) {
+void Processes::end(Key key, TaskResult&& result, const TaskTimes& times) {
   running_.erase(key);
-  ended_(key.first, key.second, std::move(result));
+  tell_.ended(key.first, key.second, std::move(result), times);
 }
 
 void Processes::end_unstarted(Key key, const std::string& why) {
@@ -279,7 +359,7 @@ void Processes::end_unstarted(Key key, const std::string& why) {
   TaskResult result;
   result.set_failure(berth::v1::INFRASTRUCTURE);
   result.set_message(why);
-  end_later(key, std::move(result));
+  end_later(key, std::move(result), {{}, {}});
 }
 
 // It never may run here; another try would end the same.
@@ -287,12 +367,15 @@ void Processes::refuse(Key key, const std::string& why) {
   TaskResult result;
   result.set_failure(berth::v1::ERROR);
   result.set_message(why);
-  loop_.post([this, key, result = std::move(result)]() mutable { end(key, std::move(result)); });
+  loop_.post([this, key, result = std::move(result)]() mutable {
+    end(key, std::move(result), {{}, {}});
+  });
 }
 
-void Processes::end_later(Key key, TaskResult&& result) {
-  loop_.after(kPauseAfterFailure,
-              [this, key, result = std::move(result)]() mutable { end(key, std::move(result)); });
+void Processes::end_later(Key key, TaskResult&& result, const TaskTimes& times) {
+  loop_.after(kPauseAfterFailure, [this, key, result = std::move(result), times]() mutable {
+    end(key, std::move(result), times);
+  });
 }
 
 }  // namespace berth::agent

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 
+#include "base/time.h"
 #include "berth/v1/agent.pb.h"
 
 namespace berth::agent {
@@ -21,8 +22,9 @@ class Reports {
   Reports(std::uint64_t incarnation, Send send, Forget forget)
       : incarnation_(incarnation), send_(std::move(send)), forget_(std::move(forget)) {}
 
-  // Takes a report with its body set.
-  void add(berth::v1::Report&& report);
+  // Takes a report with its body set. `ended`: when the lease did whose end it tells, since the
+  // boot; how long ago that was is told each time it is sent.
+  void add(berth::v1::Report&& report, Time ended = Time::never());
 
   // Reports up to `seq` are durable. A number that was never given is not believed: it belongs to
   // another incarnation.
@@ -35,14 +37,18 @@ class Reports {
   std::size_t kept() const { return kept_.size(); }
 
  private:
-  void send(const berth::v1::Report& report);
+  struct Kept {
+    berth::v1::Report report;
+    Time ended;
+  };
+  void send(const Kept& kept);
 
   std::uint64_t incarnation_;
   Send send_;
   Forget forget_;
   std::uint64_t last_ = 0;
   bool welcomed_ = false;
-  std::deque<berth::v1::Report> kept_;
+  std::deque<Kept> kept_;
 };
 
 }  // namespace berth::agent

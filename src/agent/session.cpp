@@ -17,8 +17,8 @@ constexpr int kFailedWhenLost = 5;
 
 std::vector<std::uint64_t> running_tasks(const FoundLease& found) {
   std::set<std::uint64_t> settled(found.not_started.begin(), found.not_started.end());
-  for (const berth::v1::TaskOutcome& outcome : found.ended) {
-    settled.insert(outcome.task_no());
+  for (const FoundLease::Ended& ended : found.ended) {
+    settled.insert(ended.task_no);
   }
   std::vector<std::uint64_t> running;
   for (const berth::v1::LeasedTask& task : found.lease.tasks()) {
@@ -37,6 +37,9 @@ void put_held_lease(berth::v1::Hello& hello, const FoundLease& found) {
   for (const std::uint64_t no : found.not_started) {
     held.add_not_started(no);
   }
+  for (const FoundLease::Ended& ended : found.ended) {
+    held.add_ended(ended.task_no);
+  }
 }
 
 }  // namespace
@@ -44,17 +47,19 @@ void put_held_lease(berth::v1::Hello& hello, const FoundLease& found) {
 Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::uint64_t incarnation,
                  Send send)
     : loop_(loop),
+      worker_(worker),
       options_(options),
       incarnation_(incarnation),
       send_(std::move(send)),
       gpus_(options.gpus, Loop::now()),
       streams_(gpus_.size()),
       store_(options.folder, options.work_folder),
-      processes_(
-          loop, worker, store_, options,
-          [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result) {
-            leases_.task_ended(lease, task_no, std::move(result));
-          }),
+      processes_(loop, worker, store_, options,
+                 {[this](std::uint64_t lease) { leases_.commands_begun(lease); },
+                  [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result,
+                         const TaskTimes& times) {
+                    leases_.task_ended(lease, task_no, std::move(result), times);
+                  }}),
       outputs_(loop, worker, store_, options.output_ttl, options.clock, send_,
                [this](std::uint64_t lease, std::uint64_t task_no) {
                  return leases_.is_open(lease, task_no);
@@ -85,8 +90,10 @@ void Session::begin(std::vector<FoundLease>&& found) {
 
 void Session::adopt(FoundLease&& found) {
   outputs_.add(found.lease);
-  for (const std::uint64_t no : running_tasks(found)) {
-    processes_.adopt(found.lease.id(), no);
+  const std::vector<std::uint64_t> running = running_tasks(found);
+  const std::set<std::uint64_t> run(running.begin(), running.end());
+  for (const berth::v1::LeasedTask& task : found.lease.tasks()) {
+    if (run.contains(task.task_no())) processes_.adopt(found.lease, task);
   }
   leases_.adopt(std::move(found));
 }
@@ -105,6 +112,7 @@ berth::v1::AgentMessage Session::hello_of(const std::vector<FoundLease>& found) 
   hello.set_node(options_.node);
   hello.set_incarnation(incarnation_);
   hello.set_boot_id(boot_id());
+  hello.set_knows_all(knows_all_);
   for (const NodeDescription& description : options_.nodes) {
     berth::v1::Node& node = *hello.add_nodes();
     node.set_name(description.name);
@@ -168,6 +176,7 @@ void Session::receive(berth::v1::ServerMessage&& message) {
 void Session::welcome(const berth::v1::Welcome& message) {
   if (!message.refused().empty()) return;  // the server ends the session; what runs goes on
   renewed_at_ = Loop::now();
+  worker_.post([this] { store_.note_welcome(); });
   renewal_ = milliseconds(std::max<std::int64_t>(0, message.ttl_ms() - message.margin_ms()));
   reports_.welcome(message.acknowledged());
   for (const std::uint64_t lease : message.kill()) {

@@ -54,12 +54,14 @@ class Session {
   void miss_all(const std::string& why);
 
   Loop& loop_;
+  Worker& worker_;
   const AgentOptions& options_;
   std::uint64_t incarnation_;
   Send send_;
   GpuTable gpus_;
   GpuStreams streams_;
   LeaseStore store_;
+  bool knows_all_ = store_.was_welcomed();
   Processes processes_;
   Outputs outputs_;
   Reports reports_;

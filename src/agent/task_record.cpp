@@ -28,10 +28,11 @@ constexpr Place kExit{256, 3840};
 constexpr std::size_t kLeaseAt = 4096;
 constexpr std::size_t kMessageMax = 3000;
 
-constexpr std::array<std::pair<EndCause, std::string_view>, 5> kCauses{{
+constexpr std::array<std::pair<EndCause, std::string_view>, 6> kCauses{{
     {EndCause::ended, "ended"},
     {EndCause::stopped, "stopped"},
     {EndCause::timed_out, "timed_out"},
+    {EndCause::deadline, "deadline"},
     {EndCause::not_executed, "not_executed"},
     {EndCause::not_begun, "not_begun"},
 }};
@@ -82,6 +83,7 @@ std::string encode(const ExitRecord& record, const std::string& owner) {
   put_field(text, "message", cut_text(record.message));
   put_field(text, "ran_ms", record.ran_ms);
   put_field(text, "ended_unix_ms", record.ended_unix_ms);
+  put_field(text, "ended_boot_ns", record.ended.ns);
   put_field(text, "out_cut", record.out_cut ? 1 : 0);
   put_field(text, "err_cut", record.err_cut ? 1 : 0);
   put_field(text, "whole", 1);
@@ -101,6 +103,7 @@ std::optional<ExitRecord> decode_exit(const Fields& fields, const std::string& o
     if (name == "message") record.message = value;
     if (name == "ran_ms") record.ran_ms = field_number(value);
     if (name == "ended_unix_ms") record.ended_unix_ms = field_number(value);
+    if (name == "ended_boot_ns") record.ended.ns = field_number(value);
     if (name == "out_cut") record.out_cut = field_number(value) != 0;
     if (name == "err_cut") record.err_cut = field_number(value) != 0;
   }
@@ -166,6 +169,12 @@ Status write_until(const std::string& path, std::int64_t until_unix_ms) {
   std::string text;
   put_field(text, "until_unix_ms", until_unix_ms);
   return write_at(file.get(), kUntil, text);
+}
+
+Status write_exit_for_shim(const TaskFiles& files, const ExitRecord& exit) {
+  const Fd record(::open(files.claimed().c_str(), O_WRONLY | O_CLOEXEC));
+  if (!record) return file_error("open", files.claimed(), errno);
+  return write_exit(record, files, exit);
 }
 
 bool void_intent(const TaskFiles& files) {

@@ -33,6 +33,7 @@
 
 #include "agent/files.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace berth::agent {
 
@@ -62,6 +63,7 @@ enum class EndCause : std::uint8_t {
   ended,         // by itself, or by a signal that the shim did not send
   stopped,       // on request
   timed_out,     // ran past its limit
+  deadline,      // its deadline passed
   not_executed,  // the program could not be run; `message` says why
   not_begun      // the node could not begin it, which is not the task's fault; `message` says why
 };
@@ -75,6 +77,7 @@ struct ExitRecord {
   std::string message;
   std::int64_t ran_ms = 0;
   std::int64_t ended_unix_ms = 0;
+  Time ended{};          // since the boot; zero: not known, as in records of older shims
   bool out_cut = false;  // more was written than the cap keeps
   bool err_cut = false;
   bool operator==(const ExitRecord&) const = default;
@@ -98,6 +101,8 @@ struct TaskRecord {
 // systems that would write it to disk at once.
 Status write_record(const std::string& path, std::string_view boot_id, std::string_view lease);
 Status write_until(const std::string& path, std::int64_t until_unix_ms);
+// In the place of a shim that has ended and did not.
+Status write_exit_for_shim(const TaskFiles& files, const ExitRecord& exit);
 
 // Takes the intent back. True: nobody has started it and nobody will.
 bool void_intent(const TaskFiles& files);

@@ -37,6 +37,7 @@ ExitRecord without_a_run(const NotSpawned& why) {
   if (why.cause == EndCause::not_executed) record.status = 127;
   record.message = why.message;
   record.ended_unix_ms = unix_ms();
+  record.ended = since_boot();
   return record;
 }
 
@@ -226,7 +227,7 @@ void TaskRun::ask_to_stop(EndCause cause) {
 void TaskRun::follow_the_clock() {
   if (Loop::now() < act_at_) return;
   if (stage_ == Stage::running) {
-    ask_to_stop(EndCause::timed_out);
+    ask_to_stop(intent_.limit_is_deadline ? EndCause::deadline : EndCause::timed_out);
   } else {
     kill_all();
   }
@@ -261,6 +262,7 @@ ExitRecord TaskRun::record() const {
   }
   record.ran_ms = (Loop::now() - began_).ns / 1'000'000;
   record.ended_unix_ms = unix_ms();
+  record.ended = since_boot();
   record.out_cut = out_.cut();
   record.err_cut = err_.cut();
   return record;

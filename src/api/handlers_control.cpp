@@ -22,6 +22,12 @@ std::variant<TaskNo, Problem> find_live(const ApiContext& context, const Caller&
   auto found = find_task(context, caller, {.task_id = task_id, .user_id = user_id});
   if (auto* problem = std::get_if<Problem>(&found)) return std::move(*problem);
   const auto& task = std::get<FoundTask>(found);
+  if (task.status.reason().code() == "cancelling") {
+    return Problem{.code = Code::failed_precondition,
+                   .reason = "cancelling",
+                   .message = "task \"" + task_id + "\" is being cancelled",
+                   .metadata = {{"subject", task_id}}};
+  }
   if (task.live) return TaskNo{task.status.task_no()};
   return Problem{.code = Code::failed_precondition,
                  .reason = "task_ended",
@@ -110,7 +116,7 @@ std::vector<TaskNo> Handlers::collect(const v1::TaskFilter& filter) {
           next = line.card->task;
           return false;
         }
-        if (matcher.matches(*line.card, line.state, board.names())) {
+        if (!line.end && matcher.matches(*line.card, line.state, board.names())) {
           tasks.push_back(line.card->task);
         }
         return true;
@@ -144,6 +150,7 @@ void Handlers::cancel_next(const std::shared_ptr<Cancelling>& cancelling) {
         cancelling->sent += count;
         cancelling->retries = 0;
         cancelling->response.set_cancelled(cancelling->response.cancelled() + outcome.count);
+        cancelling->response.set_stopping(cancelling->response.stopping() + outcome.stopping);
         cancel_next(cancelling);
       });
 }

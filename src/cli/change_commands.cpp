@@ -61,6 +61,17 @@ int refuse_unconfirmed(const Call& call, std::uint64_t count) {
                   kBadInput);
 }
 
+// What was asked for, and what of it still lives through its grace.
+std::string cancelled_text(const v1::CancelTaskResponse& answer) {
+  std::string text = "cancelled " + plural(answer.cancelled(), "task");
+  if (answer.stopping() == 0) return text;
+  const bool all = answer.stopping() == answer.cancelled();
+  const std::string which =
+      all ? (answer.stopping() == 1 ? "it runs" : "they run")
+          : std::to_string(answer.stopping()) + (answer.stopping() == 1 ? " runs" : " run");
+  return text + "; " + which + " until the processes have ended";
+}
+
 // Calls `change` for each id; all are tried, and the first failure gives the exit code.
 int for_each_id(Session& session, const std::string& verb, const auto& change) {
   int code = kOk;
@@ -88,6 +99,7 @@ int cancel_by_id(Session& session) {
     if (answer) {
       sum.set_matched(sum.matched() + answer->matched());
       sum.set_cancelled(sum.cancelled() + answer->cancelled());
+      sum.set_stopping(sum.stopping() + answer->stopping());
     }
     return answer;
   });
@@ -96,7 +108,7 @@ int cancel_by_id(Session& session) {
   else if (dry_run)
     call.console.out << sum.matched() << "\n";
   else if (sum.cancelled() > 0 || code == kOk)
-    session.say("cancelled " + plural(sum.cancelled(), "task"));
+    session.say(cancelled_text(sum));
   return code;
 }
 
@@ -129,7 +141,7 @@ int cancel_by_filter(Session& session, const v1::TaskFilter& filter) {
   else if (count == 0)
     session.say("no task matches; nothing was cancelled");
   else
-    session.say("cancelled " + plural(answer->cancelled(), "task"));
+    session.say(cancelled_text(*answer));
   return kOk;
 }
 

@@ -68,6 +68,13 @@ std::string painted(const std::string& text, Colour colour, bool colours);
 // "pending", in the colour of how well that is.
 Cell state_cell(v1::TaskState state);
 std::string state_name(v1::TaskState state);
+// Of a task or an event. One that is being cancelled runs still; here it says what it is about.
+template <class Message>
+Cell state_cell_of(const Message& message) {
+  Cell cell = state_cell(message.state());
+  if (message.reason().code() == "cancelling") cell.text = "cancelling";
+  return cell;
+}
 bool has_ended(v1::TaskState state);
 
 // "a, b"

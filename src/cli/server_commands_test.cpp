@@ -264,6 +264,30 @@ TEST_F(ServerCommands, OneTaskIsCancelledWithoutAQuestion) {
   EXPECT_EQ(request.user_id(), "a");
 }
 
+TEST_F(ServerCommands, WhatStillRunsAfterACancelIsSaid) {
+  v1::CancelTaskResponse answer = cancelled(1);
+  answer.set_stopping(1);
+  server.answer("CancelTask", answer);
+  EXPECT_EQ(run({"cancel", "t1"}).err,
+            "cancelled 1 task; it runs until the processes have ended\n");
+  answer = cancelled(5);
+  answer.set_stopping(2);
+  server.answer("CancelTask", answer);
+  EXPECT_EQ(run({"cancel", "t1"}).err, "cancelled 5 tasks; 2 run until the processes have ended\n");
+}
+
+TEST_F(ServerCommands, ATaskThatIsBeingCancelledIsShownAsSuch) {
+  v1::TaskStatus task;
+  task.set_task_id("t1");
+  task.set_state(v1::RUNNING);
+  task.mutable_reason()->set_code("cancelling");
+  task.mutable_reason()->set_message("is being cancelled");
+  server.answer("GetTaskStatus", task);
+  const Ran ran = run({"status", "t1"});
+  EXPECT_NE(ran.out.find("cancelling"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("running"), std::string::npos) << ran.out;
+}
+
 TEST_F(ServerCommands, SeveralIdsNeedAYes) {
   server.answer("CancelTask", cancelled(1));
   EXPECT_EQ(run({"cancel", "t1", "t2"}).code, kBadInput);

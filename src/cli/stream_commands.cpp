@@ -65,7 +65,7 @@ void print_event(const Session& session, const v1::TaskEvent& event) {
     const std::string reason = sentence_of(event.reason());
     out << event_line(
         {std::to_string(event.sequence()), instant_text(event.at_unix_ms()), event.task_id(),
-         event.task_type(), state_cell(event.state()), joined(event.gpus()), reason},
+         event.task_type(), state_cell_of(event), joined(event.gpus()), reason},
         session.look().colours);
   }
   out.flush();

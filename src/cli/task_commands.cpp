@@ -85,7 +85,7 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   facts.add("tenant", task.user_id());
   facts.add("queue", task.task_type());
   facts.add("group", task.group());
-  facts.add("state", state_cell(task.state()));
+  facts.add("state", state_cell_of(task));
   facts.add("reason", reason_text(task));
   if (task.has_position()) facts.add("position", std::to_string(task.position()));
   facts.add("tier", std::to_string(task.tier()));
@@ -162,7 +162,7 @@ int run_status(const Call& call) {
 void print_explanation(const v1::ExplainTaskResponse& answer, std::int64_t now, std::ostream& out) {
   const v1::TaskStatus& task = answer.status();
   out << "task " << harmless(task.task_id()) << " of tenant " << harmless(task.user_id())
-      << " in queue " << harmless(task.task_type()) << " is " << state_name(task.state()) << ".\n";
+      << " in queue " << harmless(task.task_type()) << " is " << state_cell_of(task).text << ".\n";
   if (answer.binding().empty()) {
     const std::string why = reason_text(task);
     if (task.state() == v1::PENDING)

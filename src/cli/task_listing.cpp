@@ -33,8 +33,8 @@ Listing list_of(const v1::ListTasksResponse& answer, std::int64_t now) {
                    {"REASON"}});
   for (const v1::TaskStatus& task : answer.tasks()) {
     listing.add({task.task_id(), std::to_string(task.task_no()), task.user_id(), task.task_type(),
-                 state_cell(task.state()), age_text(now - task.submitted_unix_ms()),
-                 ran_text(task, now), task.has_position() ? std::to_string(task.position()) : "",
+                 state_cell_of(task), age_text(now - task.submitted_unix_ms()), ran_text(task, now),
+                 task.has_position() ? std::to_string(task.position()) : "",
                  std::to_string(task.tier()), std::to_string(task.priority()),
                  vram_or_nothing(task.gpu_memory_mb()), std::to_string(task.attempts()),
                  task.group(), joined(task.gpus()), reason_text(task)});

@@ -90,10 +90,11 @@ std::optional<v1::TaskStatus> Watch::wait_until(
     }
     away_since_.reset();
     if (enough(*task)) return std::move(*task);
-    if (session_.console().err_is_terminal && task->state() != said_) {
-      said_ = task->state();
+    const std::string state = state_cell_of(*task).text;
+    if (session_.console().err_is_terminal && state != said_) {
+      said_ = state;
       const std::string why = reason_text(*task);
-      session_.say(state_name(said_) + (why.empty() ? "" : ": " + harmless(why)));
+      session_.say(said_ + (why.empty() ? "" : ": " + harmless(why)));
     }
     const Next next = events->next(std::min(until_, Clock::now() + kGlance));
     if (session_.interrupted() || Clock::now() >= until_) {

@@ -53,7 +53,7 @@ class Watch {
   client::Clock::time_point until_;
   std::string on_leaving_;
   std::optional<client::Clock::time_point> away_since_;
-  v1::TaskState said_ = v1::TASK_STATE_UNSPECIFIED;
+  std::string said_;  // the state
   int code_ = kOk;
 };
 

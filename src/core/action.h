@@ -49,8 +49,9 @@ struct TaskReady {
 // Back to waiting: held by request, poisoned, or retried at `eligible_at`.
 struct TaskDeferred {
   TaskNo task;
-  Reason reason;     // task_held, poison_held, waits_for_time, gpu_lost or preempted
-  Time eligible_at;  // never: until released
+  // task_held, poison_held, waits_for_time, gpu_lost, preempted or not_started
+  Reason reason;
+  Time eligible_at;                  // never: until released
   Failure failure = Failure::error;  // meaningful after a failure
   bool operator==(const TaskDeferred&) const = default;
 };

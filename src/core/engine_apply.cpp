@@ -201,6 +201,9 @@ bool keeps_plans(const State& state, const Event& event) {
   if (const auto* ended = std::get_if<LeaseEnded>(&event.body)) {
     return ends_as_planned(state, ended->lease);
   }
+  if (const auto* ended = std::get_if<LeaseEndedAfter>(&event.body)) {
+    return ends_as_planned(state, ended->ended.lease);
+  }
   return std::holds_alternative<Submit>(event.body) ||
          std::holds_alternative<SubmitWorkflow>(event.body);
 }
@@ -327,6 +330,7 @@ void apply_event(State& state, const Event& event) {
                  [&](const LeaseStarted& e) { start_running(state, e.lease); },
                  [&](const TaskEnded& e) { start_running(state, e.lease); },
                  [&](const LeaseEnded& e) { start_running(state, e.lease); },
+                 [&](const LeaseEndedAfter& e) { start_running(state, e.ended.lease); },
                  [&](const ModelLoaded& e) { finish_load(state, e); },
                  [&](const ModelUnloaded& e) { note_unloaded(state, e); },
                  [&](const GpuLost& e) { lose(state, e.gpu); },

@@ -60,6 +60,8 @@ void Decider::answer(const Event& event) {
           end_task(body.lease, body.outcome);
         } else if constexpr (std::is_same_v<Body, LeaseEnded>) {
           end_lease(body);
+        } else if constexpr (std::is_same_v<Body, LeaseEndedAfter>) {
+          end_lease(body.ended, body.ran);
         } else if constexpr (std::is_same_v<Body, GpuLost>) {
           if (state_.has(body.gpu)) lose_gpu(body.gpu);
         } else if constexpr (std::is_same_v<Body, NodeLost>) {
@@ -128,7 +130,7 @@ void Decider::end_task(LeaseId lease, const TaskOutcome& outcome) {
   }
 }
 
-void Decider::end_lease(const LeaseEnded& ended) {
+void Decider::end_lease(const LeaseEnded& ended, std::optional<Duration> told) {
   const std::uint32_t slot = find_lease(state_, ended.lease);
   if (slot == kNoSlot) return;
   // The next batch is most likely of the same queue. Memory is what a step waits for.
@@ -143,8 +145,9 @@ void Decider::end_lease(const LeaseEnded& ended) {
     if (task.live) emit(TaskFinished{task.task, TaskState::completed, {}});
   }
   const bool is_refunded = state_.leases[slot].preempted || has_lost_slices(state_.leases[slot]);
+  const Duration until_now = std::max(state_.now - state_.leases[slot].started, Duration{1});
   const Duration ran =
-      is_refunded ? Duration{0} : std::max(state_.now - state_.leases[slot].started, Duration{1});
+      is_refunded ? Duration{0} : std::clamp(told.value_or(until_now), Duration{0}, until_now);
   const std::vector<GpuId> gpus =
       state_.leases[slot].model ? state_.leases[slot].gpus : std::vector<GpuId>{};
   emit(LeaseClosed{ended.lease, ran});

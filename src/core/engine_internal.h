@@ -47,7 +47,8 @@ class Decider {
   void cancel(TaskNo task);
   void hold(TaskNo task);
   void end_task(LeaseId lease, const TaskOutcome& outcome);
-  void end_lease(const LeaseEnded& ended);
+  // `ran`: as told; none: until now.
+  void end_lease(const LeaseEnded& ended, std::optional<Duration> ran = std::nullopt);
   void clear_for_mig(GpuId gpu);
   void lose_gpu(GpuId gpu);
   void lose_node(NodeId node);

@@ -154,6 +154,13 @@ struct LeaseEnded {
   std::vector<TaskOutcome> outcomes;
   bool operator==(const LeaseEnded&) const = default;
 };
+// A lease that ended otherwise than just now: how long it ran is told beside it. Zero: nothing of
+// it is charged, since it was lost or never began.
+struct LeaseEndedAfter {
+  LeaseEnded ended;
+  Duration ran{0};
+  bool operator==(const LeaseEndedAfter&) const = default;
+};
 struct ModelLoaded {
   GpuId gpu;
   ModelId model;
@@ -198,7 +205,7 @@ using EventBody =
                  SubmitWorkflow, Cancel, CancelGroup, Hold, Release, ResolveSignal, PauseQueue,
                  PauseTenant, Flush, DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted,
                  TaskEnded, LeaseEnded, ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned,
-                 NodeReturned, GpuUtilisation>;
+                 NodeReturned, GpuUtilisation, LeaseEndedAfter>;
 
 struct Event {
   Time now;

@@ -91,6 +91,8 @@ constexpr bool is_known(EnumCheck, core::Failure x) {
     case core::Failure::timeout:
     case core::Failure::crash:
     case core::Failure::infrastructure:
+    case core::Failure::deadline:
+    case core::Failure::not_started:
       return true;
   }
   return false;
@@ -196,6 +198,7 @@ BERTH_MESSAGE(28, core::GpuUtilisation, gpu, utilisation);
 BERTH_MESSAGE(29, core::DrainQueue, queue, draining);
 BERTH_MESSAGE(30, core::PutNode, node, spec);
 BERTH_MESSAGE(31, core::PutTable, kind, version, bytes);
+BERTH_MESSAGE(32, core::LeaseEndedAfter, ended, ran);
 
 // ---- Actions ------------------------------------------------------------------------------------
 

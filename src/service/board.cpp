@@ -59,6 +59,11 @@ TaskState state_after(const core::TaskDeferred& deferred, Time now) {
   return waits ? TaskState::waiting : TaskState::pending;
 }
 
+core::Reason reason_until(const DecidedEnd& end, TaskNo task) {
+  if (end.state != TaskState::cancelled) return end.reason;
+  return {core::ReasonCode::cancelling, 0, 0, task.value, Time::never()};
+}
+
 void append(Ended& to, Ended&& more) {
   std::move(more.tasks.begin(), more.tasks.end(), std::back_inserter(to.tasks));
   to.settled.insert(to.settled.end(), more.settled.begin(), more.settled.end());
@@ -130,6 +135,8 @@ void Board::apply(const core::Event& event, std::uint64_t ordinal, Changes& chan
   names_.apply(event);
   if (const auto* started = std::get_if<core::LeaseStarted>(&event.body)) {
     begin(*started, {event.now, ordinal}, changes);
+  } else if (const auto* ended = std::get_if<core::TaskEnded>(&event.body)) {
+    finish_decided(ended->outcome.task, ended->lease, {event.now, ordinal}, changes);
   } else if (const auto* loaded = std::get_if<core::ModelLoaded>(&event.body)) {
     if (loaded->gpu.value >= gpus_.size()) return;
     GpuLine& gpu = gpus_[loaded->gpu.value];
@@ -282,6 +289,22 @@ void Board::defer(const core::TaskDeferred& deferred, const At& at, Changes& cha
   step(*line, state_after(deferred, at.now), deferred.reason, at, changes);
 }
 
+void Board::decide_end(const core::TaskFinished& finished, const At& at, Changes& changes) {
+  TaskLine* line = tasks_.find(finished.task);
+  const bool has_lease =
+      line != nullptr && !line->attempts.empty() && leases_.contains(line->attempts.back().lease);
+  if (!has_lease) return finish(finished, at, changes);
+  line->end = {finished.state, finished.reason};
+  keys_.end(finished.task, at.now + remember_ids_);  // as the sequencer does
+  step(*line, line->state, reason_until(*line->end, finished.task), at, changes);
+}
+
+void Board::finish_decided(TaskNo task, LeaseId lease, const At& at, Changes& changes) {
+  TaskLine* line = tasks_.find(task);
+  if (line == nullptr || !line->end || line->attempts.back().lease != lease) return;
+  finish({task, line->end->state, line->end->reason}, at, changes);
+}
+
 void Board::finish(const core::TaskFinished& finished, const At& at, Changes& changes) {
   TaskLine* line = tasks_.find(finished.task);
   if (line == nullptr) return;
@@ -290,6 +313,7 @@ void Board::finish(const core::TaskFinished& finished, const At& at, Changes& ch
   step(*line, finished.state, finished.reason, at, changes);
   const TaskCard& card = *line->card;
   keys_.end(finished.task, at.now + remember_ids_);
+  line->end.reset();
   keys_.forget(at.now);
   if (card.spec_at.size > 0) {
     const auto segment = specs_by_segment_.find(card.spec_at.segment);
@@ -308,12 +332,15 @@ void Board::free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu) {
   drop(line.leases, id);
 }
 
-void Board::close(LeaseId id) {
-  const auto at = leases_.find(id);
-  if (at == leases_.end()) return;
-  for (const GpuId gpu : at->second.gpus)
-    free_slice(id, at->second, gpu);
-  leases_.erase(at);
+void Board::close(LeaseId id, const At& at, Changes& changes) {
+  const auto found = leases_.find(id);
+  if (found == leases_.end()) return;
+  const std::vector<TaskNo> left = found->second.tasks;
+  for (const TaskNo task : left)
+    finish_decided(task, id, at, changes);
+  for (const GpuId gpu : found->second.gpus)
+    free_slice(id, found->second, gpu);
+  leases_.erase(found);
 }
 
 // What a lease costs is known when it closes; most of its tasks have ended just before, in the
@@ -345,6 +372,7 @@ void Board::settle(const core::Action& action, Changes& changes) {
 }
 
 void Board::apply(const core::Action& action, const At& at, Changes& changes) {
+  const TaskNo stopped = std::exchange(stopped_, TaskNo::none());
   if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
     accept(accepted->task, at, changes);
   } else if (const auto* refused = std::get_if<core::TaskRefused>(&action)) {
@@ -357,7 +385,10 @@ void Board::apply(const core::Action& action, const At& at, Changes& changes) {
   } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
     defer(*deferred, at, changes);
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
+    if (stopped && stopped == finished->task) return decide_end(*finished, at, changes);
     finish(*finished, at, changes);
+  } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
+    stopped_ = stop->task;
   } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
     start(*batch, at, changes);
     settle(action, changes);
@@ -370,7 +401,7 @@ void Board::apply(const core::Action& action, const At& at, Changes& changes) {
     drop(lease->second.gpus, lost->gpu);
   } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
     settle(action, changes);
-    close(closed->lease);
+    close(closed->lease, at, changes);
   } else if (const auto* load = std::get_if<core::LoadModel>(&action)) {
     GpuLine& gpu = grown(gpus_, load->gpu.value);
     const Mib weights = names_.models()[load->model.value].spec.weights;

@@ -4,6 +4,10 @@
 // It follows from the notes, events and actions of the journal, applied in order; it decides
 // nothing and the core never reads it. Tasks that have ended leave it: they are handed out once,
 // for the history and the streams.
+//
+// The core decides the end of a task that it has asked to stop at once; its processes may live
+// through their grace. Such a task stays here, in its state and with its end decided, until its
+// agent says that it is over or its lease is closed: what is told to have ended has ended.
 #pragma once
 
 #include <array>
@@ -39,10 +43,19 @@ struct AttemptLine {
   std::string result;          // a serialized berth.v1.TaskResult; "": none yet
 };
 
+// How a task ends when its processes have.
+struct DecidedEnd {
+  core::TaskState state = core::TaskState::cancelled;  // terminal
+  core::Reason reason;
+};
+// What is said of it until then.
+core::Reason reason_until(const DecidedEnd& end, TaskNo task);
+
 struct TaskLine {
   CardPtr card;
   core::TaskState state = core::TaskState::pending;
   core::Reason reason;  // the last that was recorded: a deferral's, the end's
+  std::optional<DecidedEnd> end;
   Time eligible;
   Time ended = Time::never();
   std::vector<AttemptLine> attempts;
@@ -205,7 +218,10 @@ class Board {
   void accept(TaskNo task, const At& at, Changes& changes);
   void start(const core::BatchStarted& batch, const At& at, Changes& changes);
   void defer(const core::TaskDeferred& deferred, const At& at, Changes& changes);
+  // One that was asked to stop just before it: it ends with its processes.
+  void decide_end(const core::TaskFinished& finished, const At& at, Changes& changes);
   void finish(const core::TaskFinished& finished, const At& at, Changes& changes);
+  void finish_decided(TaskNo task, LeaseId lease, const At& at, Changes& changes);
   void step(TaskLine& line, core::TaskState to, const core::Reason& reason, const At& at,
             Changes& changes);
   static void tell(const TaskLine& line, const At& at, Changes& changes);
@@ -215,7 +231,7 @@ class Board {
   void end_attempt(TaskLine& line, Time now);
   void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
   void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
-  void close(LeaseId id);
+  void close(LeaseId id, const At& at, Changes& changes);
   void settle(const core::Action& action, Changes& changes);
   // From a snapshot: the line and what follows from it.
   void put_back(TaskLine&& line);
@@ -237,6 +253,7 @@ class Board {
   Keys keys_;
   std::map<std::uint64_t, std::uint64_t> specs_by_segment_;
   std::map<TaskNo, CardPtr> described_;  // cards whose submit has not been decided yet
+  TaskNo stopped_;                       // that the last action asked to stop
 };
 
 }  // namespace berth::service

@@ -199,11 +199,11 @@ bool is_of_known(const Names& names, const core::Event& event) {
   return std::holds_alternative<core::SetPolicy>(event.body);
 }
 
-// A live task; one that runs does so in an attempt.
+// One that runs does so in an attempt.
 bool is_live(const TaskLine& line) {
   const bool runs =
       line.state == core::TaskState::starting || line.state == core::TaskState::running;
-  return !core::is_terminal(line.state) && (!runs || !line.attempts.empty());
+  return !runs || !line.attempts.empty();
 }
 
 }  // namespace
@@ -245,8 +245,9 @@ void BoardCodec::encode(Writer& out, const Board& board) {
   out.u64(board.tasks_.size());
   board.tasks_.each_from(TaskNo{0}, [&](const TaskLine& line) {
     encode_card(out, *line.card);
-    out.u8(static_cast<std::uint8_t>(line.state));
-    put_reason(out, line.reason);
+    // A terminal state of a task that is here is its decided end.
+    out.u8(static_cast<std::uint8_t>(line.end ? line.end->state : line.state));
+    put_reason(out, line.end ? line.end->reason : line.reason);
     out.i64(line.eligible.ns);
     out.u32(static_cast<std::uint32_t>(line.attempts.size()));
     for (const AttemptLine& attempt : line.attempts)
@@ -286,6 +287,7 @@ void BoardCodec::encode(Writer& out, const Board& board) {
 void BoardCodec::decode(Reader& in, Board& board) {
   const Names& names = board.names_;
   const std::uint64_t tasks = in.u64();
+  std::vector<TaskNo> ending;
   for (std::uint64_t i = 0; i < tasks && in.ok(); ++i) {
     TaskLine line;
     line.card = decode_card(in);
@@ -299,6 +301,12 @@ void BoardCodec::decode(Reader& in, Board& board) {
       line.attempts.push_back(get_attempt(in, names.gpus().size()));
     if (line.card->queue.value >= names.queues().size()) in.fail("a known queue");
     if (line.card->tenant.value >= names.tenants().size()) in.fail("a known tenant");
+    if (core::is_terminal(line.state)) {
+      line.end = {line.state, line.reason};
+      line.state = core::TaskState::running;
+      line.reason = reason_until(*line.end, line.card->task);
+      ending.push_back(line.card->task);
+    }
     if (in.ok() && !is_live(line)) in.fail("a live task");
     if (in.ok() && board.tasks_.find(line.card->task) != nullptr) in.fail("each task once");
     if (in.ok()) board.put_back(std::move(line));
@@ -309,6 +317,11 @@ void BoardCodec::decode(Reader& in, Board& board) {
     LeaseLine lease = get_lease(in, names);
     if (board.leases_.contains(id)) in.fail("each lease once");
     if (in.ok()) board.put_back(id, std::move(lease));
+  }
+  // Its lease is what ends it.
+  for (const TaskNo task : ending) {
+    const TaskLine* line = board.tasks_.find(task);
+    if (in.ok() && !board.leases_.contains(line->attempts.back().lease)) in.fail("an open lease");
   }
   for (GpuLine& gpu : board.gpus_) {
     const std::uint32_t models = in.u32();

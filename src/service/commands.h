@@ -155,13 +155,14 @@ struct PackingKnown {
 struct ControlOutcome {
   enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree, too_many_classes };
   Kind kind = Kind::done;
-  core::Reason reason;      // of a refusal by the core
-  std::string noun;         // unknown_name: "queue"
-  std::string name;         // and "lmm"
-  std::string flaw;         // bad_tree: why the tenant cannot stand below its parent;
-                            // too_many_classes: why the queue's work cannot be of that one
-  std::uint64_t count = 0;  // tasks cancelled, tasks that waited for the signal
-  bool created = false;     // Define…: it is new
+  core::Reason reason;         // of a refusal by the core
+  std::string noun;            // unknown_name: "queue"
+  std::string name;            // and "lmm"
+  std::string flaw;            // bad_tree: why the tenant cannot stand below its parent;
+                               // too_many_classes: why the queue's work cannot be of that one
+  std::uint64_t count = 0;     // tasks cancelled, tasks that waited for the signal
+  std::uint64_t stopping = 0;  // of those cancelled: they run, and end when their processes have
+  bool created = false;        // Define…: it is new
   std::optional<core::Explanation> explanation;
   std::optional<PackingKnown> packing;  // ReadPacking, PutPackingTable: as it is now
 };

@@ -13,13 +13,13 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kNsPerUs = 1'000;
 
-// A run limit of at least a millisecond: 0 would mean none.
-std::int64_t limit_ms(const TaskCard& card, Time now) {
-  std::int64_t limit = card.run_limit.ns > 0 ? card.run_limit.ns / kNsPerMs : INT64_MAX;
-  if (card.deadline != Time::never()) {
-    limit = std::min(limit, (card.deadline - now).ns / kNsPerMs);
-  }
-  return limit == INT64_MAX ? 0 : std::max<std::int64_t>(1, limit);
+// At least a millisecond: 0 would mean none.
+std::int64_t run_limit_ms(const TaskCard& card) {
+  return card.run_limit.ns > 0 ? std::max<std::int64_t>(1, card.run_limit.ns / kNsPerMs) : 0;
+}
+std::int64_t deadline_ms(const TaskCard& card, Time now) {
+  if (card.deadline == Time::never()) return 0;
+  return std::max<std::int64_t>(1, (card.deadline - now).ns / kNsPerMs);
 }
 
 const std::string& agent_of(NodeId node, const Board& board) {
@@ -137,7 +137,8 @@ v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& b
     if (!card) continue;
     task.set_task_id(id_of(*card));
     task.set_tenant(std::move(errand.tenants[i]));
-    task.set_run_limit_ms(limit_ms(*card, errand.now));
+    task.set_run_limit_ms(run_limit_ms(*card));
+    task.set_deadline_ms(deadline_ms(*card, errand.now));
     const Result<std::string> spec = read_spec_(*card);
     // A spec that cannot be read leaves the task without a command; the agent reports it failed.
     if (spec) task.mutable_spec()->ParseFromString(*spec);

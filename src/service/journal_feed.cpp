@@ -84,6 +84,9 @@ class ChangeReader {
 
   void read_event(const core::Event& event) {
     now_ = event.now;
+    if (const auto* ended = std::get_if<core::TaskEnded>(&event.body)) {
+      return add_decided(ended->lease, ended->outcome.task);
+    }
     const auto* started = std::get_if<core::LeaseStarted>(&event.body);
     if (started == nullptr) return;
     const auto lease = leases_.find(started->lease);
@@ -96,7 +99,31 @@ class ChangeReader {
     }
   }
 
+  // As the board does: what was asked to stop ends with its processes.
+  void decide_end(LeaseId lease, const core::TaskFinished& finished) {
+    const DecidedEnd end{finished.state, finished.reason};
+    decided_[lease].emplace_back(finished.task, end);
+    const bool starting = attempts_[finished.task].starting;
+    add(finished.task, starting ? TaskState::starting : TaskState::running,
+        reason_until(end, finished.task));
+  }
+
+  // None: all of the lease.
+  void add_decided(LeaseId lease, TaskNo only) {
+    const auto found = decided_.find(lease);
+    if (found == decided_.end()) return;
+    std::erase_if(found->second, [&](const auto& task_and_end) {
+      const auto& [task, end] = task_and_end;
+      if (only && task != only) return false;
+      add(task, end.state, end.reason);
+      attempts_.erase(task);
+      return true;
+    });
+    if (found->second.empty()) decided_.erase(found);
+  }
+
   void read_action(const core::Action& action) {
+    const core::StopTask stopped = std::exchange(stopped_, {});
     if (const auto* instant = std::get_if<core::Instant>(&action)) {
       now_ = instant->at;
     } else if (const auto* accepted = std::get_if<core::TaskAccepted>(&action)) {
@@ -106,7 +133,12 @@ class ChangeReader {
     } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
       attempts_[deferred->task].starting = false;
       add(deferred->task, state_after(*deferred, now_), deferred->reason);
+    } else if (const auto* stop = std::get_if<core::StopTask>(&action)) {
+      stopped_ = *stop;
     } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
+      if (stopped.lease && stopped.task == finished->task) {
+        return decide_end(stopped.lease, *finished);
+      }
       add(finished->task, finished->state, finished->reason);
       attempts_.erase(finished->task);
       cards_.erase(finished->task);
@@ -117,6 +149,7 @@ class ChangeReader {
         add(task.task, TaskState::starting, {});
       }
     } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {
+      add_decided(closed->lease, TaskNo::none());
       leases_.erase(closed->lease);
     }
   }
@@ -172,6 +205,8 @@ class ChangeReader {
   std::map<TaskNo, CardPtr> cards_;
   std::map<TaskNo, Attempt> attempts_;
   std::map<LeaseId, std::vector<TaskNo>> leases_;
+  std::map<LeaseId, std::vector<std::pair<TaskNo, DecidedEnd>>> decided_;
+  core::StopTask stopped_;  // the last action, if it was one
 };
 
 }  // namespace

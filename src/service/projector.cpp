@@ -17,8 +17,11 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return {view.begin(), view.end()};
 }
 
+// "": it was stopped on request, or never ran.
 std::string failure_name(const v1::TaskResult& result) {
   switch (result.failure()) {
+    case v1::ERROR:
+      return "error";
     case v1::OUT_OF_MEMORY:
       return "out_of_memory";
     case v1::TIMEOUT:
@@ -27,8 +30,10 @@ std::string failure_name(const v1::TaskResult& result) {
       return "crash";
     case v1::INFRASTRUCTURE:
       return "infrastructure";
+    case v1::DEADLINE:
+      return "deadline";
     default:
-      return "error";
+      return "";
   }
 }
 
@@ -44,6 +49,7 @@ store::EndedAttempt ended_attempt(const AttemptLine& from, const Names& names,
   attempt.charge_us = from.charge_us;
   if (!from.result.empty()) {
     attempt.outcome = result.completed() ? "completed" : failure_name(result);
+    if (attempt.outcome.empty()) attempt.outcome = "stopped";
     attempt.exit_status = result.exit_status();
   }
   return attempt;

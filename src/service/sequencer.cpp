@@ -88,12 +88,12 @@ void Sequencer::step(core::EventBody body, Time now) {
   now_ = std::max(now_, now);
   core::Event event{now_, std::move(body)};
   actions_.clear();
-  const std::size_t early = engine_.step(event, actions_);
+  early_ = engine_.step(event, actions_);
   // A tick that led to nothing is as if it had not been.
   if (actions_.empty() && notes_.empty() && std::holds_alternative<core::Tick>(event.body)) return;
-  for (std::size_t i = 0; i < early; ++i)
+  for (std::size_t i = 0; i < early_; ++i)
     write(std::move(actions_[i]));
-  forget_refused(early);
+  forget_refused(early_);
   write_notes();
   names_.apply(event);
   builder_.add_event(event);
@@ -102,7 +102,7 @@ void Sequencer::step(core::EventBody body, Time now) {
   ++group_events_;
   decided_at_ = now_;
   group_->items.push_back({std::move(event), 0, 0});
-  for (std::size_t i = early; i < actions_.size(); ++i)
+  for (std::size_t i = early_; i < actions_.size(); ++i)
     write(std::move(actions_[i]));
   keys_.forget(now_);
 }

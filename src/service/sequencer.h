@@ -119,6 +119,14 @@ class Sequencer {
   void describe(NewTask& task, TaskNo number, Time now);
   core::Reason refusal_of(TaskNo task) const;
   core::Reason with_day_end(core::Reason reason, std::int64_t tokens) const;
+  // Actions of this kind that the last event led to, without those of timers before it.
+  template <class Kind>
+  std::uint64_t count_own() const {
+    std::uint64_t count = 0;
+    for (std::size_t i = early_; i < actions_.size(); ++i)
+      count += std::holds_alternative<Kind>(actions_[i]) ? 1 : 0;
+    return count;
+  }
 
   // Control (sequencer_control.cpp).
   ControlOutcome run(Control& what, Time now);
@@ -150,6 +158,7 @@ class Sequencer {
   void take_report(std::uint64_t session, v1::Report& report, Time now);
   void take_readings(const v1::Heartbeat& heartbeat, Time now);
   void apply_report(v1::Report& report, Time now);
+  std::optional<Duration> ran_of(const v1::LeaseEnded& ended, Time now) const;
   void put_back_unnamed(core::LeaseEnded& ended, const std::set<TaskNo>& named) const;
   void note_result(LeaseId lease, v1::TaskOutcome& outcome);
   void send(std::uint64_t session, v1::ServerMessage&& message);
@@ -171,7 +180,8 @@ class Sequencer {
   std::uint32_t group_events_ = 0;
   std::vector<Note> notes_;  // to be written before the next event
   journal::Writer scratch_;
-  core::Actions actions_;
+  core::Actions actions_;  // of the last step
+  std::size_t early_ = 0;  // of these: decided by timers that were due before the event
 
   std::map<std::uint64_t, Session> sessions_;
   std::set<std::string> greeted_;  // agents that said hello in this process

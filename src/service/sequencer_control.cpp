@@ -128,6 +128,7 @@ ControlOutcome Sequencer::cancel(const CancelTasks& cancel, Time now) {
     const core::Reason refusal = refusal_of(task);
     if (!refusal) {
       ++outcome.count;
+      outcome.stopping += count_own<core::StopTask>();
     } else if (cancel.tasks.size() == 1) {
       return answered(refusal);
     }
@@ -140,9 +141,10 @@ ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
   const TenantId tenant = names_.tenant(resolve.tenant);
   if (!tenant) return unknown("tenant", resolve.tenant);
   step(core::ResolveSignal{signal_for(tenant, resolve.signal)}, now);
+  // What one step does not reach is ripe, and nothing else is: what was left before an event is
+  // finished before it.
   ControlOutcome outcome;
-  for (const core::Action& action : actions_)
-    outcome.count += std::holds_alternative<core::TaskReady>(action) ? 1 : 0;
+  outcome.count = count_own<core::TaskReady>() + engine_.state().ripe.size();
   return outcome;
 }
 

@@ -2,7 +2,8 @@
 // reconciled with what the engine knows.
 //
 // A lease that the agent does not know was lost with the agent, unless it was granted in this
-// process and still waits to be sent.
+// process and still waits to be sent. One that never began, as an agent says that has lost nothing,
+// is no loss: its tasks are put back as if they had not been promised. Nobody pays for either.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,6 +22,22 @@ constexpr std::int64_t kNsPerMs = 1'000'000;
 // Whose agent has the lease.
 NodeId first_node(const core::State& state, const core::Lease& lease) {
   return lease.gpus.empty() ? lease.node : state.gpu(lease.gpus.front()).spec.node;
+}
+
+// Those that the agent has taken back, and those of which it never wrote anything down: it was
+// killed while it took the lease in.
+std::vector<TaskNo> unbegun_of(const core::Lease& lease, const v1::HeldLease& held,
+                               bool knows_all) {
+  std::vector<TaskNo> unbegun;
+  std::set<std::uint64_t> named;
+  for (const auto* list : {&held.not_started(), &held.running(), &held.ended()})
+    named.insert(list->begin(), list->end());
+  for (const std::uint64_t task : held.not_started())
+    unbegun.push_back(TaskNo{task});
+  for (const core::LeaseTask& task : lease.tasks) {
+    if (knows_all && task.live && !named.contains(task.task.value)) unbegun.push_back(task.task);
+  }
+  return unbegun;
 }
 
 }  // namespace
@@ -166,7 +183,7 @@ std::vector<v1::ServerMessage> Sequencer::reconcile_leases(const v1::Hello& hell
     held[LeaseId{lease.lease()}] = &lease;
 
   const core::State& state = engine_.state();
-  std::vector<core::LeaseEnded> lost;
+  std::vector<core::LeaseEnded> gone;
   std::vector<core::TaskEnded> never_started;
   std::vector<v1::ServerMessage> stops;
   for (const core::Lease& lease : state.leases) {
@@ -174,9 +191,8 @@ std::vector<v1::ServerMessage> Sequencer::reconcile_leases(const v1::Hello& hell
     const auto known = held.find(lease.id);
     if (known != held.end()) {
       welcome.add_adopt(lease.id.value);
-      for (const std::uint64_t task : known->second->not_started()) {
-        never_started.push_back({lease.id, {TaskNo{task}, false, core::Failure::infrastructure}});
-      }
+      for (const TaskNo task : unbegun_of(lease, *known->second, hello.knows_all()))
+        never_started.push_back({lease.id, {task, false, core::Failure::not_started}});
       for (const std::uint64_t task : known->second->running()) {
         const auto is_live = [&](const core::LeaseTask& t) {
           return t.task.value == task && t.live;
@@ -188,19 +204,22 @@ std::vector<v1::ServerMessage> Sequencer::reconcile_leases(const v1::Hello& hell
       }
       held.erase(known);
     } else if (unsent_leases_.erase(lease.id) == 0) {
+      const bool began = lease.running || !hello.knows_all();
       core::LeaseEnded ended{lease.id, {}};
       for (const core::LeaseTask& task : lease.tasks) {
-        if (task.live) ended.outcomes.push_back({task.task, false, core::Failure::infrastructure});
+        if (!task.live) continue;
+        ended.outcomes.push_back(
+            {task.task, false, began ? core::Failure::infrastructure : core::Failure::not_started});
       }
-      lost.push_back(std::move(ended));
+      gone.push_back(std::move(ended));
     }
   }
   for (const auto& [lease, what] : held)
     welcome.add_kill(lease.value);
   for (const core::TaskEnded& ended : never_started)
     step(ended, now);
-  for (core::LeaseEnded& ended : lost)
-    step(std::move(ended), now);
+  for (core::LeaseEnded& ended : gone)
+    step(core::LeaseEndedAfter{std::move(ended), Duration{0}}, now);
   return stops;
 }
 

@@ -23,6 +23,8 @@ core::Failure failure_of(const v1::TaskResult& result) {
       return core::Failure::crash;
     case v1::INFRASTRUCTURE:
       return core::Failure::infrastructure;
+    case v1::DEADLINE:
+      return core::Failure::deadline;
     default:
       return core::Failure::error;
   }
@@ -32,7 +34,8 @@ core::TaskOutcome outcome_of(const v1::TaskOutcome& outcome) {
   return {TaskNo{outcome.task_no()}, outcome.result().completed(), failure_of(outcome.result())};
 }
 
-constexpr std::int64_t kNotableLoad = 50;  // thousandths
+constexpr std::int64_t kNotableLoad = 50;                           // thousandths
+constexpr std::int64_t kMsMax = 100LL * 365 * 24 * 60 * 60 * 1000;  // whatever the agent says
 
 // Within a day, whatever the agent says: load times are added up.
 Duration took(const v1::ModelLoaded& loaded) {
@@ -122,6 +125,8 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
         if (!outcome.result().completed()) event.outcomes.push_back(outcome_of(outcome));
       }
       put_back_unnamed(event, named);
+      const std::optional<Duration> ran = ran_of(ended, now);
+      if (ran) return step(core::LeaseEndedAfter{std::move(event), *ran}, now);
       return step(std::move(event), now);
     }
     case v1::Report::kModelLoaded: {
@@ -150,6 +155,17 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
     case v1::Report::BODY_NOT_SET:
       return;
   }
+}
+
+// Nothing: until now. Nobody pays for the time in which there was no server to hear of the end.
+std::optional<Duration> Sequencer::ran_of(const v1::LeaseEnded& ended, Time now) const {
+  if (ended.has_ran_ms()) return milliseconds(std::clamp<std::int64_t>(ended.ran_ms(), 0, kMsMax));
+  if (ended.ended_ago_ms() <= 0) return std::nullopt;
+  const core::State& state = engine_.state();
+  const std::uint32_t slot = core::find_lease(state, LeaseId{ended.lease()});
+  if (slot == core::kNoSlot) return std::nullopt;
+  const Duration ago = milliseconds(std::min(ended.ended_ago_ms(), kMsMax));
+  return std::max(std::max(now_, now) - state.leases[slot].started - ago, Duration{1});
 }
 
 // To the core, a task that is not named completed. An agent names all it knows; what it does not

@@ -267,6 +267,8 @@ TEST_F(Sequencing, CancelStopsWhatRuns) {
   EXPECT_EQ(desk_.control(CancelTasks{{task.task}}).count, 1U);
   ASSERT_EQ(desk_.agent.stops.size(), 1U);
   EXPECT_EQ(desk_.agent.stops[0].task_no(), task.task.value);
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
   EXPECT_EQ(desk_.ended.at(0).state, TaskState::cancelled);
   const ControlOutcome late = desk_.control(CancelTasks{{task.task}});
   EXPECT_EQ(late.kind, ControlOutcome::Kind::refused);
@@ -290,19 +292,27 @@ TEST_F(Sequencing, WhatATaskCostIsWhatItsLeaseRan) {
 
 TEST_F(Sequencing, WhatAnEndedTaskCostIsSettledWhenItsLeaseEnds) {
   desk_.agent.finishes_at_once = false;
-  NewTask long_task = new_task("a");
-  long_task.spec.expected_run = minutes(2);
-  const SubmitOutcome task = desk_.submit(std::move(long_task));
+  desk_.control(SetQueuePaused{"llm", true});
+  std::vector<NewTask> batch;
+  for (const char* id : {"a", "b"}) {
+    batch.push_back(new_task(id));
+    batch.back().spec.expected_run = minutes(2);
+  }
+  const TaskNo task = desk_.submit(std::move(batch)).at(0).task;
+  desk_.control(SetQueuePaused{"llm", false});
+  const v1::Lease lease = desk_.agent.leases.at(0);
+  ASSERT_EQ(lease.tasks_size(), 2);
   desk_.wait(seconds(10));
-  desk_.control(CancelTasks{{task.task}});
-  EXPECT_EQ(desk_.ended.at(0).attempts.at(0).charge_us, 60'000'000);  // as far as it is known
+  desk_.agent.finish_task(lease, task.value);
+  desk_.turn();
+  EXPECT_EQ(desk_.ended.at(0).attempts.at(0).charge_us, 30'000'000);  // as far as it is known
   desk_.wait(seconds(5));
-  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.agent.finish(lease);
   desk_.turn();
   ASSERT_EQ(desk_.settled.size(), 1U);
-  EXPECT_EQ(desk_.settled[0].task_no, task.task.value);
-  EXPECT_EQ(desk_.settled[0].lease, desk_.agent.leases[0].id());
-  EXPECT_EQ(desk_.settled[0].charge_us, 15'000'000);
+  EXPECT_EQ(desk_.settled[0].task_no, task.value);
+  EXPECT_EQ(desk_.settled[0].lease, lease.id());
+  EXPECT_EQ(desk_.settled[0].charge_us, 7'500'000);
   EXPECT_EQ(desk_.ledgers()[0].at(0), (core::LedgerLine{60'000'000, 45'000'000}));
 }
 

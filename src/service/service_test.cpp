@@ -250,6 +250,39 @@ TEST_F(WholeService, NumbersOfEventsOutliveARestart) {
   }
 }
 
+TEST_F(WholeService, TheJournalTellsOfCancelsWhatTheFeedTold) {
+  RunningService running(folder_.path());
+  running.agent().finishes_at_once = false;
+  running.agent().finishes_when_stopped = true;
+  const std::uint64_t begin = running.service().feed().last();
+  for (int i = 0; i < 5; ++i) {
+    const TaskNo number = running.submit(new_task("task " + std::to_string(i))).task;
+    running.control(CancelTasks{{number}});
+  }
+  running.settle();
+  running.stop();
+  const Feed::Answer told = running.service().feed().read(begin, 10'000);
+  const Result<Feed::Answer> read = running.service().read_journal(begin, 10'000);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read->changes.size(), told.changes.size());
+  int cancelling = 0;
+  int cancelled = 0;
+  for (std::size_t i = 0; i < told.changes.size(); ++i) {
+    const TaskChange& a = told.changes[i];
+    const TaskChange& b = read->changes[i];
+    EXPECT_EQ(a.sequence, b.sequence) << i;
+    EXPECT_EQ(a.card->task, b.card->task) << i;
+    EXPECT_EQ(a.state, b.state) << i;
+    EXPECT_EQ(a.reason.code, b.reason.code) << i;
+    EXPECT_EQ(a.attempt, b.attempt) << i;
+    EXPECT_EQ(a.gpus, b.gpus) << i;
+    cancelling += a.reason.code == core::ReasonCode::cancelling ? 1 : 0;
+    cancelled += a.state == core::TaskState::cancelled ? 1 : 0;
+  }
+  EXPECT_EQ(cancelling, 5);
+  EXPECT_EQ(cancelled, 5);
+}
+
 TEST_F(WholeService, SnapshotsAreMadeFromDiskWhileItRuns) {
   ServiceOptions often;
   often.snapshot_every_events = 50;

@@ -47,5 +47,11 @@ TEST(CoreBench, TasksAreCancelledRetriedAndExpireAndModelsComeAndGo) {
   EXPECT_NEAR(static_cast<double>(result.pending_at_end), 40'000, 4'000);
 }
 
+TEST(CoreBench, ATaskThatWaitsTakesSomeMemory) {
+  const CoreBenchResult result = run_core_bench(small());
+  EXPECT_GT(result.bytes_per_pending_task, 50);
+  EXPECT_LT(result.bytes_per_pending_task, 2'000);
+}
+
 }  // namespace
 }  // namespace berth::sim::core_bench_test

@@ -15,14 +15,38 @@ struct Overloaded : Cases... {
 };
 
 // In the order of core::EventBody and core::Action.
-constexpr std::array kEventNames = {
-    "set_policy",     "put_tenant",    "put_queue",  "put_model",       "put_node",
-    "put_gpu",        "put_table",     "submit",     "submit_workflow", "cancel",
-    "cancel_group",   "hold",          "release",    "resolve_signal",  "pause_queue",
-    "pause_tenant",   "flush",         "drain_gpu",  "drain_queue",     "day_boundary",
-    "tick",           "lease_started", "task_ended", "lease_ended",     "model_loaded",
-    "model_unloaded", "gpu_lost",      "node_lost",  "gpu_returned",    "node_returned",
-    "gpu_utilisation"};
+constexpr std::array kEventNames = {"set_policy",
+                                    "put_tenant",
+                                    "put_queue",
+                                    "put_model",
+                                    "put_node",
+                                    "put_gpu",
+                                    "put_table",
+                                    "submit",
+                                    "submit_workflow",
+                                    "cancel",
+                                    "cancel_group",
+                                    "hold",
+                                    "release",
+                                    "resolve_signal",
+                                    "pause_queue",
+                                    "pause_tenant",
+                                    "flush",
+                                    "drain_gpu",
+                                    "drain_queue",
+                                    "day_boundary",
+                                    "tick",
+                                    "lease_started",
+                                    "task_ended",
+                                    "lease_ended",
+                                    "model_loaded",
+                                    "model_unloaded",
+                                    "gpu_lost",
+                                    "node_lost",
+                                    "gpu_returned",
+                                    "node_returned",
+                                    "gpu_utilisation",
+                                    "lease_ended_after"};
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
 
 constexpr std::array kActionNames = {
@@ -32,8 +56,8 @@ constexpr std::array kActionNames = {
     "queue_passed_over", "preempt"};
 static_assert(kActionNames.size() == std::variant_size_v<core::Action>);
 
-constexpr std::array kFailureNames = {"error", "out_of_memory", "timeout", "crash",
-                                      "infrastructure"};
+constexpr std::array kFailureNames = {"error",          "out_of_memory", "timeout",    "crash",
+                                      "infrastructure", "deadline",      "not_started"};
 static_assert(kFailureNames.size() == core::kFailureKinds);
 
 // In the order of core::Level.
@@ -43,6 +67,18 @@ void write_outcome(JsonWriter& json, const core::TaskOutcome& outcome) {
   json.member("task", outcome.task.value).member("completed", outcome.completed);
   if (outcome.completed) return;
   json.member("failure", kFailureNames[static_cast<std::size_t>(outcome.failure)]);
+}
+
+void write_ended(JsonWriter& json, const core::LeaseEnded& ended) {
+  json.member("lease", ended.lease.value);
+  if (ended.outcomes.empty()) return;
+  json.key("outcomes").begin_array();
+  for (const core::TaskOutcome& outcome : ended.outcomes) {
+    json.begin_object();
+    write_outcome(json, outcome);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace
@@ -238,16 +274,10 @@ void EventLog::on_event(const core::Event& event) {
             json_.member("lease", e.lease.value);
             write_outcome(json_, e.outcome);
           },
-          [&](const core::LeaseEnded& e) {
-            json_.member("lease", e.lease.value);
-            if (e.outcomes.empty()) return;
-            json_.key("outcomes").begin_array();
-            for (const core::TaskOutcome& outcome : e.outcomes) {
-              json_.begin_object();
-              write_outcome(json_, outcome);
-              json_.end_object();
-            }
-            json_.end_array();
+          [&](const core::LeaseEnded& e) { write_ended(json_, e); },
+          [&](const core::LeaseEndedAfter& e) {
+            write_ended(json_, e.ended);
+            json_.member("ran_ns", e.ran.ns);
           },
           [&](const core::ModelLoaded& e) {
             write_gpu(e.gpu);

@@ -48,6 +48,16 @@ TEST(FirstRun, BatchesOfOneMissTheThroughputAndALongWaitMissesTheLatency) {
   EXPECT_GT(number(patient.out, {"wait_ms", "mean"}), 122.0);
 }
 
+// In the binary, whose allocator is not the libc's.
+TEST(Bench, TellsWhatATaskThatWaitsTakes) {
+  const Result result = berth(
+      "bench core --pending 40000 --gpus 500 --tenants 200 --queues 200 --events 50000 "
+      "--no-growth --json");
+  ASSERT_EQ(result.code, 0) << result.out;
+  EXPECT_GT(number(result.out, {"bytes_per_pending_task"}), 50);
+  EXPECT_LT(number(result.out, {"bytes_per_pending_task"}), 2'000);
+}
+
 TEST(Sim, TwoProcessesDecideTheSame) {
   for (const char* example : {"first-run", "dependencies"}) {
     const std::string arguments = std::string("sim examples/") + example + ".toml --json";

@@ -135,6 +135,10 @@ struct Teller {
       out << " [" << o.task << (o.completed ? " completed" : " failed ") << int(o.failure) << "]";
     }
   }
+  void operator()(const core::LeaseEndedAfter& e) const {
+    (*this)(e.ended);
+    out << " ran=" << e.ran;
+  }
   void operator()(const core::ModelLoaded& e) const {
     out << "ModelLoaded gpu=" << e.gpu << " model=" << e.model << " load=" << e.load
         << (e.ok ? " ok" : " failed") << " took=" << e.took;

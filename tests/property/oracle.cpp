@@ -247,7 +247,9 @@ void Oracle::apply(const core::Action& action) {
           require(core::is_terminal(a.state), text("task", a.task) + " ended in no end");
           require(a.state != core::TaskState::completed || finished.lease,
                   text("task", a.task) + " completed without running");
-          require(a.state != core::TaskState::expired || !finished.started_once,
+          const bool by_deadline =
+              a.reason.code == core::ReasonCode::deadline_passed && finished.lease;
+          require(a.state != core::TaskState::expired || by_deadline || !finished.started_once,
                   text("task", a.task) + " expired after it had started");
           const QueueId queue = finished.spec.queue;
           tasks_.erase(a.task);

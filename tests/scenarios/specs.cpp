@@ -33,12 +33,14 @@ T one_of(const Words& words, const std::string& text,
   words.fail("expected one of " + names + ", got `" + text + "`");
 }
 
-constexpr std::array<std::pair<const char*, Failure>, 5> kFailures = {
+constexpr std::array<std::pair<const char*, Failure>, 7> kFailures = {
     {{"error", Failure::error},
      {"out_of_memory", Failure::out_of_memory},
      {"timeout", Failure::timeout},
      {"crash", Failure::crash},
-     {"infrastructure", Failure::infrastructure}}};
+     {"infrastructure", Failure::infrastructure},
+     {"deadline", Failure::deadline},
+     {"not_started", Failure::not_started}}};
 
 // What a task asks of the hardware, without the kinds of GPU, which are names.
 void read_shape(Words& w, core::TaskSpec& spec) {

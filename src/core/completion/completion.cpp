@@ -54,6 +54,14 @@ void tell_dependants(State& state, std::uint32_t slot, bool completed) {
 
 Action judge_failure(const State& state, const TaskRow& row, Failure failure) {
   if (failure == Failure::infrastructure) return judge_loss(state, row, GpuId::none());
+  if (failure == Failure::not_started) {
+    const Reason reason{ReasonCode::not_started, 0, 0, Reason::kNoSubject, Time::never()};
+    return TaskDeferred{row.no, reason, row.eligible, failure};
+  }
+  if (failure == Failure::deadline) {
+    const Reason reason{ReasonCode::deadline_passed, 0, 0, row.no.value, Time::never()};
+    return TaskFinished{row.no, TaskState::expired, reason};
+  }
   if ((row.retry_on & mask_of(failure)) == 0) {
     return failed(row, ReasonCode::not_retried, 0, 0, row.no.value);
   }
@@ -146,6 +154,7 @@ void defer_task(State& state, const TaskDeferred& deferred) {
   switch (deferred.reason.code) {
     case ReasonCode::preempted:
     case ReasonCode::gpu_lost:
+    case ReasonCode::not_started:
       // Back to its old place at once; the attempt did not count.
       if (deferred.reason.code == ReasonCode::gpu_lost) ++row.losses;
       --row.attempts;

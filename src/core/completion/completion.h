@@ -9,7 +9,8 @@
 
 namespace berth::core {
 
-// What becomes of a task that failed: TaskFinished (failed) or TaskDeferred.
+// What becomes of a task that failed: TaskFinished (failed, or expired with its deadline) or
+// TaskDeferred. One that never began is put back as if it had not been promised.
 Action judge_failure(const State& state, const TaskRow& row, Failure failure);
 // What becomes of a task whose GPU was lost: back to its place, or failed after too many losses.
 Action judge_loss(const State& state, const TaskRow& row, GpuId gpu);

@@ -132,6 +132,56 @@ TEST_F(Completion, ATaskWhoseGpuWasLostGoesBackToItsPlace) {
   EXPECT_EQ(world_.row(second).state, TaskState::pending);
 }
 
+// The agent says that it never began: the server was killed between the promise and the start.
+TEST_F(Completion, ATaskThatNeverBeganIsPutBackWithoutAnAttemptOrALoss) {
+  TaskSpec spec = task_spec();
+  spec.retry.on = kRetryOnAny | kLossEndsIt;  // at most once
+  const TaskNo task = world_.submit(spec);
+  for (std::uint64_t lease = 0; lease < 20; ++lease) {
+    world_.feed(
+        LeaseEndedAfter{{LeaseId{lease}, {{task, false, Failure::not_started}}}, Duration{0}});
+    const auto back = world_.all<TaskDeferred>();
+    ASSERT_EQ(back.size(), 1U);
+    EXPECT_EQ(back.front().reason.code, ReasonCode::not_started);
+    const auto closed = world_.all<LeaseClosed>();
+    ASSERT_EQ(closed.size(), 1U);
+    EXPECT_EQ(closed.front().ran, Duration{0});
+    const auto started = world_.all<BatchStarted>();  // the GPU is free: it starts again at once
+    ASSERT_EQ(started.size(), 1U);
+    EXPECT_EQ(started.front().tasks.front().attempt, 1U);
+    EXPECT_EQ(world_.row(task).losses, 0);
+  }
+}
+
+TEST_F(Completion, ATaskWhoseDeadlinePassesWhileItRunsHasExpired) {
+  TaskSpec spec = task_spec();
+  spec.retry = {.max_attempts = 9};  // nothing is tried again after the deadline
+  const TaskNo task = world_.submit(spec);
+  world_.wait(seconds(3));
+  world_.feed(LeaseEnded{LeaseId{0}, {{task, false, Failure::deadline}}});
+  const auto ended = world_.all<TaskFinished>();
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended.front().state, TaskState::expired);
+  EXPECT_EQ(ended.front().reason.code, ReasonCode::deadline_passed);
+}
+
+TEST_F(Completion, WhatIsChargedIsHowLongTheLeaseRan) {
+  const TaskNo task = world_.submit(task_spec(Mib{1000}, seconds(1)));
+  world_.wait(seconds(15));  // nobody was there to hear that it had ended
+  world_.feed(LeaseEndedAfter{{LeaseId{0}, {}}, seconds(1)});
+  EXPECT_EQ(world_.all<TaskFinished>().front(), (TaskFinished{task, TaskState::completed, {}}));
+  EXPECT_EQ(world_.all<LeaseClosed>().front().ran, seconds(1));
+  EXPECT_EQ(world_.state().tenant(TenantId{0}).ledger.net_us(), 1'000'000);
+}
+
+// However long it is said to have run, it did not begin before it was promised.
+TEST_F(Completion, NobodyIsChargedForMoreThanTheTimeSinceTheStart) {
+  world_.submit(task_spec(Mib{1000}, seconds(1)));
+  world_.wait(seconds(2));
+  world_.feed(LeaseEndedAfter{{LeaseId{0}, {}}, seconds(900)});
+  EXPECT_EQ(world_.all<LeaseClosed>().front().ran, seconds(2));
+}
+
 // ---- The way through the engine -----------------------------------------------------------------
 
 TEST_F(Completion, AFailedTaskIsTriedAgainAtItsInstant) {

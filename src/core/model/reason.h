@@ -97,7 +97,11 @@ namespace berth::core {
   X(not_retried, true, "", "task", "failed in a way its retry rule does not cover")               \
   X(infrastructure_lost, true, "losses", "gpu", "lost its GPU too often")                         \
   X(gpu_lost, false, "", "gpu", "the GPU was lost")                                               \
-  X(preempted, false, "", "task", "stopped for work of a higher rank; it starts again")
+  X(preempted, false, "", "task", "stopped for work of a higher rank; it starts again")           \
+  /* snapshots hold the place of a reason in this list: new ones come here */                     \
+  X(cancelling, false, "", "task", "is being cancelled; it ends when its processes have ended")   \
+  X(deadline_passed, true, "", "task", "its deadline passed while it ran")                        \
+  X(not_started, false, "", "", "was promised to an agent that never began it")
 
 enum class ReasonCode : std::uint8_t {
 #define X(name, never, unit, subject, sentence) name,

@@ -157,8 +157,16 @@ struct PolicySpec {
   bool operator==(const PolicySpec&) const = default;
 };
 
-enum class Failure : std::uint8_t { error, out_of_memory, timeout, crash, infrastructure };
-inline constexpr std::size_t kFailureKinds = 5;
+enum class Failure : std::uint8_t {
+  error,
+  out_of_memory,
+  timeout,
+  crash,
+  infrastructure,
+  deadline,     // its deadline passed while it ran: it is useless, and has expired
+  not_started,  // its agent says that it never began: no attempt, and no loss
+};
+inline constexpr std::size_t kFailureKinds = 7;
 constexpr std::uint8_t mask_of(Failure f) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(f));
 }

@@ -19,7 +19,7 @@ namespace berth::core {
   X(completed, true, "ended well")                                          \
   X(failed, true, "ended badly and will not be retried")                    \
   X(cancelled, true, "ended by request")                                    \
-  X(expired, true, "waited past its tolerated wait")
+  X(expired, true, "waited past its tolerated wait, or its deadline passed")
 
 enum class TaskState : std::uint8_t {
 #define X(name, terminal, meaning) name,
@@ -56,8 +56,8 @@ constexpr bool may_step(TaskState from, TaskState to) {
       return to == waiting || to == starting || to == cancelled || to == expired;
     case starting:
     case running:
-      return to == completed || to == failed || to == cancelled || to == waiting || to == pending ||
-             (from == starting && to == running);
+      return to == completed || to == failed || to == cancelled || to == expired || to == waiting ||
+             to == pending || (from == starting && to == running);
     default:
       return false;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,12 @@ class QuickAgent {
 
   explicit QuickAgent(Say say) : say_(std::move(say)) {}
 
+  bool starts_at_once = true;
   bool finishes_at_once = true;
+  bool finishes_when_stopped = false;         // the whole lease
+  bool knows_all = false;                     // as its hello says
+  std::int64_t ended_ago_ms = 0;              // as it says of the leases that it finishes
+  std::optional<std::int64_t> ran_ms;         // likewise
   std::int64_t load_took_us = 0;              // as it reports it
   int simulated = 1000;                       // so many of its GPUs are, the first ones
   std::vector<std::string> kinds = {"test"};  // of its GPUs, in turn
@@ -36,6 +42,7 @@ class QuickAgent {
     hello.set_protocol_high(1);
     hello.set_node("local");
     hello.set_incarnation(incarnation_);
+    hello.set_knows_all(knows_all);
     for (int i = 0; i < gpus; ++i) {
       v1::Gpu& gpu = *hello.add_gpus();
       gpu.set_uuid("GPU-" + std::to_string(i));
@@ -68,12 +75,12 @@ class QuickAgent {
   void receive(v1::ServerMessage&& message) {
     if (message.has_welcome()) welcome = message.welcome();
     if (message.has_acknowledge()) acknowledged = message.acknowledge().seq();
-    if (message.has_stop()) stops.push_back(message.stop());
+    if (message.has_stop()) stopped(message.stop());
     if (message.has_load()) loaded(message.load());
     if (message.has_log() && on_log) on_log(message.log());
     if (!message.has_lease()) return;
     leases.push_back(message.lease());
-    started(message.lease().id());
+    if (starts_at_once) started(message.lease().id());
     if (finishes_at_once) finish(message.lease());
   }
 
@@ -90,10 +97,21 @@ class QuickAgent {
     send();
   }
 
+  // One task of the lease completes while the others go on.
+  void finish_task(const v1::Lease& lease, std::uint64_t task_no) {
+    v1::TaskEnded& ended = *report().mutable_task_ended();
+    ended.set_lease(lease.id());
+    ended.mutable_outcome()->set_task_no(task_no);
+    ended.mutable_outcome()->mutable_result()->set_completed(true);
+    send();
+  }
+
   // Every task of the lease completes with the result "done".
   void finish(const v1::Lease& lease) {
     v1::LeaseEnded& ended = *report().mutable_lease_ended();
     ended.set_lease(lease.id());
+    ended.set_ended_ago_ms(ended_ago_ms);
+    if (ran_ms) ended.set_ran_ms(*ran_ms);
     for (const v1::LeasedTask& task : lease.tasks()) {
       v1::TaskOutcome& outcome = *ended.add_outcomes();
       outcome.set_task_no(task.task_no());
@@ -112,6 +130,12 @@ class QuickAgent {
     return report;
   }
   void send() { say_(v1::AgentMessage(message_)); }
+  void stopped(const v1::StopTask& stop) {
+    stops.push_back(stop);
+    for (const v1::Lease& lease : leases) {
+      if (finishes_when_stopped && lease.id() == stop.lease()) finish(lease);
+    }
+  }
   void loaded(const v1::LoadModel& load) {
     v1::ModelLoaded& done = *report().mutable_model_loaded();
     done.set_load(load.load());

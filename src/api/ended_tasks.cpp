@@ -110,7 +110,7 @@ v1::TaskStatus status_of(const store::EndedTask& task, const EndedDetail& detail
   return status;
 }
 
-// A row that does not read is told in the log; to the caller the task is not there.
+// Whoever runs the server hears of it too.
 template <class T>
 const T* readable(const ApiContext& context, const Result<T>& result) {
   if (result.ok()) return &*result;
@@ -143,8 +143,13 @@ store::HistoryFilter history_filter(const v1::TaskFilter& filter, const std::str
 
 }  // namespace
 
-std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,
-                                         const EndedDetail& detail) {
+Problem damaged_history(const Error& error) {
+  return {.code = Code::internal,
+          .reason = "damaged_history",
+          .message = error.message + "; berth fsck --rebuild-history makes the history anew"};
+}
+
+FoundEnded find_ended(const ApiContext& context, TaskNo task, const EndedDetail& detail) {
   if (const auto line = context.service.view().find_ended(task)) {
     v1::TaskStatus status;
     context.service.view().read([&](const service::Board& board) {
@@ -154,20 +159,22 @@ std::optional<v1::TaskStatus> find_ended(const ApiContext& context, TaskNo task,
       const Result<std::string> spec = context.service.spec_of(*line->card);
       if (spec.ok()) status.mutable_spec()->ParseFromString(*spec);
     }
-    return status;
+    return std::optional(std::move(status));
   }
   const auto found = context.service.history().find(task.value);
   const auto* row = readable(context, found);
-  if (row == nullptr || !row->has_value()) return std::nullopt;
-  return status_of(**row, detail, context.clock());
+  if (row == nullptr) return found.error();
+  if (!row->has_value()) return std::optional<v1::TaskStatus>();
+  return std::optional(status_of(**row, detail, context.clock()));
 }
 
-std::optional<v1::TaskStatus> find_ended(const ApiContext& context, const std::string& tenant,
-                                         const std::string& task_id, const EndedDetail& detail) {
+FoundEnded find_ended(const ApiContext& context, const std::string& tenant,
+                      const std::string& task_id, const EndedDetail& detail) {
   const auto found = context.service.history().find_by_id(tenant, task_id);
   const auto* row = readable(context, found);
-  if (row == nullptr || !row->has_value()) return std::nullopt;
-  return status_of(**row, detail, context.clock());
+  if (row == nullptr) return found.error();
+  if (!row->has_value()) return std::optional<v1::TaskStatus>();
+  return std::optional(status_of(**row, detail, context.clock()));
 }
 
 namespace {
@@ -202,11 +209,11 @@ EndedRows just_ended(const ApiContext& context, const store::HistoryFilter& want
 }
 
 // Both, as one list. Looks into memory first: what leaves it meanwhile is in the history by then.
-std::optional<EndedRows> ended_rows(const ApiContext& context, const store::HistoryFilter& wanted) {
+Result<EndedRows> ended_rows(const ApiContext& context, const store::HistoryFilter& wanted) {
   EndedRows rows = just_ended(context, wanted);
   const auto result = context.service.history().list(wanted);
   const auto* older = readable(context, result);
-  if (older == nullptr) return std::nullopt;
+  if (older == nullptr) return result.error();
   rows.from = std::max(rows.from, older->more_before.value_or(0));
   rows.tasks.insert(rows.tasks.end(), older->tasks.begin(), older->tasks.end());
   std::erase_if(rows.tasks, [&](const store::EndedTask& task) { return task.task_no < rows.from; });
@@ -218,16 +225,16 @@ std::optional<EndedRows> ended_rows(const ApiContext& context, const store::Hist
 
 }  // namespace
 
-EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
-                     const std::string& tenant, std::uint64_t below, std::size_t most) {
+Result<EndedPage> list_ended(const ApiContext& context, const v1::TaskFilter& filter,
+                             const std::string& tenant, std::uint64_t below, std::size_t most) {
   EndedPage page;
   const service::ClockMapped clock = context.clock();
   store::HistoryFilter wanted = history_filter(filter, tenant);
   wanted.before_task_no = below;
   wanted.limit = most;
   for (int lists = 0; lists < kListsMax; ++lists) {
-    const std::optional<EndedRows> rows = ended_rows(context, wanted);
-    if (!rows) return page;
+    const Result<EndedRows> rows = ended_rows(context, wanted);
+    if (!rows) return rows.error();
     for (const store::EndedTask& task : rows->tasks) {
       if (!fits(filter, task)) continue;
       if (page.tasks.size() == most) {
@@ -243,8 +250,8 @@ EndedPage list_ended(const ApiContext& context, const v1::TaskFilter& filter,
   return page;
 }
 
-std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::string& tenant,
-                                       int days) {
+Result<std::vector<v1::UsageLine>> usage_lines(const ApiContext& context, const std::string& tenant,
+                                               int days) {
   std::map<std::string, std::string> parents;
   bool is_parent = false;
   context.service.view().read([&](const service::Board& board) {
@@ -259,7 +266,7 @@ std::vector<v1::UsageLine> usage_lines(const ApiContext& context, const std::str
   const auto result = context.service.history().usage(is_parent ? "" : tenant, days,
                                                       context.now().ns, context.clock().ahead.ns);
   const auto* rows = readable(context, result);
-  if (rows == nullptr) return {};
+  if (rows == nullptr) return result.error();
   std::vector<v1::UsageLine> lines = usage_with_below(*rows, [&](const std::string& name) {
     const auto parent = parents.find(name);
     return parent == parents.end() ? std::string() : parent->second;

@@ -252,7 +252,9 @@ void Handlers::get_usage(const Caller& caller, const v1::GetUsageRequest& reques
     tenant = std::get<std::string>(own);
   }
   v1::GetUsageResponse response;
-  for (v1::UsageLine& line : usage_lines(context_, tenant, days))
+  Result<std::vector<v1::UsageLine>> lines = usage_lines(context_, tenant, days);
+  if (!lines) return reply(damaged_history(lines.error()));
+  for (v1::UsageLine& line : *lines)
     *response.add_lines() = std::move(line);
   reply(std::move(response));
 }

@@ -189,10 +189,11 @@ void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& requ
       response.set_next_page_token(token_of(cursor));
       return reply(std::move(response));
     }
-    EndedPage page = list_ended(context_, request.filter(), only, cursor.number, room);
-    for (v1::TaskStatus& status : page.tasks)
+    Result<EndedPage> page = list_ended(context_, request.filter(), only, cursor.number, room);
+    if (!page) return reply(damaged_history(page.error()));
+    for (v1::TaskStatus& status : page->tasks)
       *response.add_tasks() = std::move(status);
-    if (page.next != 0) response.set_next_page_token(token_of({true, page.next, question}));
+    if (page->next != 0) response.set_next_page_token(token_of({true, page->next, question}));
   }
   reply(std::move(response));
 }

@@ -59,14 +59,15 @@ std::variant<FoundTask, Problem> find_task(const ApiContext& context, const Call
       return std::move(*found);
     }
     auto ended = find_ended(context, task, detail);
-    if (ended && (tenant.empty() || ended->user_id() == tenant)) {
-      return FoundTask{.status = std::move(*ended)};
+    if (!ended) return damaged_history(ended.error());
+    if (*ended && (tenant.empty() || (*ended)->user_id() == tenant)) {
+      return FoundTask{.status = std::move(**ended)};
     }
   }
   if (!by_number) {
-    if (auto ended = find_ended(context, tenant, id, detail)) {
-      return FoundTask{.status = std::move(*ended)};
-    }
+    auto ended = find_ended(context, tenant, id, detail);
+    if (!ended) return damaged_history(ended.error());
+    if (*ended) return FoundTask{.status = std::move(**ended)};
   }
   return not_found(id, tenant);
 }
@@ -103,8 +104,10 @@ Result<v1::TaskSpec> spec_of(const ApiContext& context, TaskNo task) {
     const Result<std::string> bytes = context.service.spec_of(*card);
     if (!bytes.ok()) return bytes.error();
     if (spec.ParseFromString(*bytes)) return spec;
-  } else if (auto ended = find_ended(context, task, {.with_spec = true})) {
-    if (ended->has_spec()) return std::move(*ended->mutable_spec());
+  } else {
+    auto ended = find_ended(context, task, {.with_spec = true});
+    if (!ended) return ended.error();
+    if (*ended && (*ended)->has_spec()) return std::move(*(*ended)->mutable_spec());
   }
   return Error{"the spec of task " + std::to_string(task.value) + " is no longer kept"};
 }

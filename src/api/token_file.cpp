@@ -17,6 +17,7 @@
 
 #include "api/task_spec_reader.h"
 #include "base/assert.h"
+#include "store/folder_access.h"
 
 namespace berth::api {
 namespace {
@@ -157,6 +158,8 @@ Result<std::vector<Token>> read_tokens(const std::filesystem::path& path) {
   std::vector<Token> tokens;
   std::error_code missing;
   if (!std::filesystem::exists(path, missing)) return tokens;
+  // Who can write a line here can come in as anybody.
+  if (const auto access = store::check_file_access(path); !access) return access.error();
   std::ifstream in(path);
   if (!in) return system_error("read", path);
   std::string line;

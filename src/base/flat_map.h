@@ -55,6 +55,7 @@ class FlatMap64 {
   }
 
   std::size_t size() const { return size_; }
+  std::size_t bytes() const { return cells_.size() * sizeof(Cell); }
   void clear() {
     cells_.clear();
     size_ = 0;

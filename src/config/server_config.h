@@ -56,6 +56,7 @@ struct StoreSection {
   std::int64_t segment_size = 64 * kMiB;
   std::int64_t reserve = 256 * kMiB;  // free on the data disk, or no new task is taken
   std::int64_t snapshot_every_events = 1'000'000;
+  std::int64_t snapshot_every_size = 128 * kMiB;
   std::uint32_t keep_snapshots = 2;
   Duration retention = minutes(24 * 60);  // of whole journal segments
   Duration history_retention = minutes(30 * 24 * 60);

@@ -70,6 +70,7 @@ void read_store(TableReader& table, StoreSection& store) {
   table.number("reserve", store.reserve, sizes(0, 1024 * kGiB));
   table.number("snapshot_every_events", store.snapshot_every_events,
                integers(1'000, 1'000'000 * kMillion));
+  table.number("snapshot_every_size", store.snapshot_every_size, sizes(kMiB, 1024 * kGiB));
   table.number("keep_snapshots", store.keep_snapshots, integers(1, 1000));
   table.number("retention", store.retention, durations());
   table.number("history_retention", store.history_retention, durations());

@@ -6,6 +6,7 @@
 #include "main/action_text.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "service/rebuild_history.h"
 #include "service/replay_check.h"
 #include "store/backup.h"
 #include "store/fsck.h"
@@ -23,7 +24,8 @@ constexpr cli::Flag kSqlFlags[] = {
 constexpr cli::Flag kFsckFlags[] = {
     kDataFlag,
     kConfigFlag,
-    {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"}};
+    {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"},
+    {"--rebuild-history", "", "makes a damaged history anew, from the journal and its good rows"}};
 constexpr cli::Flag kReplayFlags[] = {
     {"--ledger", "", "each tenant's: what it was charged, given back, and net with all below it"}};
 constexpr cli::Positional kQuery[] = {{"QUERY", "one statement that only reads"}};
@@ -116,17 +118,37 @@ int replay(const cli::Call& call) {
   return cli::kFailed;
 }
 
+int rebuild_history(const cli::Call& call, const config::ServerConfig& config) {
+  const auto done = service::rebuild_history(config.server.data, config.store.result_ttl);
+  if (!done) return cli::complain(call.console, done.error().message);
+  call.console.out << "took " << done->from_journal
+                   << " tasks from the journal, which reaches back "
+                   << "to event " << done->reaches_from << ", and " << done->from_old
+                   << " rows of the old history, where the journal had none\n";
+  if (done->unread > 0) {
+    call.console.out
+        << done->unread
+        << " rows of the old history cannot be read; those of them that the journal no "
+           "longer has are lost\n";
+  }
+  if (!done->kept.empty())
+    call.console.out << "the old one is kept as " << done->kept.string() << "\n";
+  return cli::kOk;
+}
+
 int fsck(const cli::Call& call) {
-  const auto data = data_folder(call);
-  if (!data) return cli::kBadInput;
+  const auto loaded = load_for(call, config_sources(call));
+  if (!loaded) return cli::kBadInput;
+  if (call.args.has("--rebuild-history")) return rebuild_history(call, loaded->config);
+  const std::filesystem::path data = loaded->config.server.data;
   if (call.args.has("--cut")) {
-    const auto cut = store::cut_journal(*data);
+    const auto cut = store::cut_journal(data);
     if (!cut) return cli::complain(call.console, cut.error().message);
     call.console.out << "cut before event " << cut->next_seq << "; what was cut away lies in "
                      << cut->moved_to.string() << "\n";
     return cli::kOk;
   }
-  const store::FsckReport report = store::fsck(*data);
+  const store::FsckReport report = store::fsck(data);
   for (const store::FsckFinding& finding : report.findings) {
     call.console.out << store::name_of(finding.severity) << ": " << finding.what << " ("
                      << finding.where << ")\n  " << finding.repair << "\n";

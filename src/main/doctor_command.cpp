@@ -17,6 +17,8 @@
 #include "main/config_sources.h"
 #include "main/hardware.h"
 #include "main/task_users.h"
+#include "store/file.h"
+#include "store/folder_access.h"
 #include "store/folder_lock.h"
 #include "store/fsck.h"
 
@@ -57,8 +59,10 @@ std::int64_t sync_time_us(const std::filesystem::path& folder) {
 }
 
 Finding look_at_disk(const std::filesystem::path& data) {
+  if (Status made = store::make_folder(data); !made) {
+    return {Grade::bad, "data: " + made.error().message};
+  }
   std::error_code error;
-  std::filesystem::create_directories(data, error);
   const std::int64_t sync = sync_time_us(data);
   if (sync < 0) return {Grade::bad, "data: " + data.string() + " cannot be written"};
   const auto space = std::filesystem::space(data, error);
@@ -84,14 +88,14 @@ Finding look_at_gpus(const config::ServerConfig& config) {
   return {hardware->why_simulated.empty() ? Grade::good : Grade::note, what};
 }
 
-// Whether the tasks' users can look into what is the server's.
-Finding look_at_mode(const std::filesystem::path& data, bool for_others) {
-  struct stat info {};
-  if (::stat(data.c_str(), &info) != 0 || (info.st_mode & 077U) == 0) {
-    return {Grade::good, "data: closed to other users"};
+// Whether other users, among them those of tasks, can look into what is the server's.
+Finding look_at_access(const std::filesystem::path& data, bool for_others) {
+  const auto remarks = store::check_access(data);
+  if (!remarks) return {Grade::bad, "access: " + remarks.error().message};
+  if (!remarks->empty()) {
+    return {for_others ? Grade::bad : Grade::note, "access: " + remarks->front()};
   }
-  return {for_others ? Grade::bad : Grade::note,
-          "data: other users can look into " + data.string() + "; chmod 700 it"};
+  return {Grade::good, "access: " + data.string() + " is closed to other users"};
 }
 
 void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& findings) {
@@ -100,7 +104,7 @@ void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& fin
     findings.push_back({Grade::bad, "commands: " + users.error().message});
     return;
   }
-  findings.push_back(look_at_mode(config.server.data, users->has_others()));
+  findings.push_back(look_at_access(config.server.data, users->has_others()));
   const bool refused = config.server.authentication && !users->has_others();
   findings.push_back({refused ? Grade::note : Grade::good, "commands: run " + users->sentence()});
   if (users->has_others() && !config.server.authentication) {

@@ -15,6 +15,7 @@
 #include "main/log.h"
 #include "main/wanted.h"
 #include "store/backup.h"
+#include "store/layout.h"
 
 namespace berth::main {
 namespace {
@@ -27,6 +28,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.segment_bytes = static_cast<std::uint64_t>(config.store.segment_size);
   options.reserve_bytes = static_cast<std::uint64_t>(config.store.reserve);
   options.snapshot_every_events = static_cast<std::uint64_t>(config.store.snapshot_every_events);
+  options.snapshot_every_bytes = static_cast<std::uint64_t>(config.store.snapshot_every_size);
   options.keep_snapshots = config.store.keep_snapshots;
   options.journal_retention = config.store.retention;
   options.submit_ring = config.limits.submit_ring;
@@ -151,7 +153,7 @@ Status Server::start_agent() {
   for (const std::string& remark : hardware_.remarks)
     log_warning(remark);
   agent::AgentOptions options;
-  options.folder = std::filesystem::absolute(config.server.data) / "agent";
+  options.folder = store::agent_folder(std::filesystem::absolute(config.server.data));
   options.work_folder = tasks_folder(config);
   options.user_of = [this](const std::string& tenant) { return user_of(tenant); };
   options.no_new_privs = config.tasks.no_new_privs;
@@ -225,7 +227,7 @@ Status Server::start_api() {
   options.grpc_address = config.server.grpc_address;
   options.http_address = config.server.http_address;
   options.authentication = config.server.authentication;
-  options.tokens = std::filesystem::path(config.server.data) / "tokens";
+  options.tokens = store::tokens_path(config.server.data);
   options.tls = {.certificate = config.server.tls_certificate,
                  .key = config.server.tls_key,
                  .client_ca = config.server.tls_client_ca};

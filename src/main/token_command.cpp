@@ -10,6 +10,8 @@
 #include "main/clock.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "store/file.h"
+#include "store/layout.h"
 
 namespace berth::main {
 namespace {
@@ -28,7 +30,7 @@ constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}
 std::optional<std::filesystem::path> tokens_file(const cli::Call& call) {
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return std::nullopt;
-  return std::filesystem::path(loaded->config.server.data) / "tokens";
+  return store::tokens_path(loaded->config.server.data);
 }
 
 std::string day_text(std::int64_t unix_s) {
@@ -64,8 +66,9 @@ int create(const cli::Call& call) {
   }
   const auto path = tokens_file(call);
   if (!path) return cli::kBadInput;
-  std::error_code ignored;
-  std::filesystem::create_directories(path->parent_path(), ignored);
+  if (Status there = store::make_folder(path->parent_path()); !there) {
+    return cli::complain(call.console, there.error().message);
+  }
   const auto made = api::create_token(*path, tenant, *role, expires, now);
   if (!made) return cli::complain(call.console, made.error().message);
   call.console.out << made->secret << "\n";

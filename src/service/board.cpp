@@ -116,7 +116,25 @@ void Board::apply(const Note& note) {
     if (line == nullptr || line->attempts.empty()) return;
     AttemptLine& attempt = line->attempts.back();
     if (attempt.lease == result->lease) attempt.result = result->result;
+  } else if (const auto* carried = std::get_if<SpecCarried>(&note)) {
+    carry(*carried);
   }
+}
+
+// Others may hold the card as it was: they still find the spec where it stood.
+void Board::carry(const SpecCarried& carried) {
+  TaskLine* line = tasks_.find(carried.task);
+  if (line == nullptr || line->card->spec_at.size == 0) return;
+  let_go(line->card->spec_at);
+  line->card = std::make_shared<TaskCard>(*line->card);
+  line->card->spec_at = carried.at;
+  ++specs_by_segment_[carried.at.segment];
+}
+
+void Board::let_go(const store::BytesAt& spec) {
+  const auto segment = specs_by_segment_.find(spec.segment);
+  if (segment != specs_by_segment_.end() && --segment->second == 0)
+    specs_by_segment_.erase(segment);
 }
 
 void Board::begin(const core::LeaseStarted& started, const At& at, Changes& changes) {
@@ -315,12 +333,7 @@ void Board::finish(const core::TaskFinished& finished, const At& at, Changes& ch
   keys_.end(finished.task, at.now + remember_ids_);
   line->end.reset();
   keys_.forget(at.now);
-  if (card.spec_at.size > 0) {
-    const auto segment = specs_by_segment_.find(card.spec_at.segment);
-    if (segment != specs_by_segment_.end() && --segment->second == 0) {
-      specs_by_segment_.erase(segment);
-    }
-  }
+  if (card.spec_at.size > 0) let_go(card.spec_at);
   changes.ended.tasks.push_back(std::move(*line));
   tasks_.remove(finished.task);
 }

@@ -215,6 +215,8 @@ class Board {
  private:
   friend class BoardCodec;
 
+  void carry(const SpecCarried& carried);
+  void let_go(const store::BytesAt& spec);
   void accept(TaskNo task, const At& at, Changes& changes);
   void start(const core::BatchStarted& batch, const At& at, Changes& changes);
   void defer(const core::TaskDeferred& deferred, const At& at, Changes& changes);

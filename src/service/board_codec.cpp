@@ -149,7 +149,7 @@ bool is_next(const Names& names, const Note& note) {
   } else if (const auto* node = std::get_if<NodeNamed>(&note)) {
     return node->node == names.next_node();
   } else if (const auto* signal = std::get_if<SignalNamed>(&note)) {
-    return signal->signal == names.next_signal();
+    return signal->signal >= names.next_signal() && signal->signal;  // some were forgotten
   } else if (const auto* group = std::get_if<GroupNamed>(&note)) {
     return static_cast<bool>(group->group);  // these are written by name
   } else if (const auto* commands = std::get_if<CommandsAllowed>(&note)) {

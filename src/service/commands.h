@@ -132,6 +132,10 @@ struct DefinePolicy {
 struct PutPackingTable {
   std::vector<std::uint8_t> bytes;
 };
+// Large specs of live tasks, to be written once more, so that the segments they stand in may go.
+struct CarrySpecs {
+  std::vector<std::pair<TaskNo, std::string>> specs;
+};
 // A read that needs the engine: answered with the group, so never ahead of what is durable.
 struct ExplainTask {
   TaskNo task;
@@ -142,7 +146,7 @@ struct ReadPacking {};
 using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
                              SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant,
                              DefineQueue, DefineModel, DefineTenantDefaults, DefinePolicy,
-                             PutPackingTable, ExplainTask, ReadPacking>;
+                             PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
 
 // What packing knows of the work that comes.
 struct PackingKnown {

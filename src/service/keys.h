@@ -4,13 +4,17 @@
 // A key is a tenant with a task id or a request id, kept as 128 bits of hash: an accident is out of
 // reach, and someone who computes collisions meets only other ids of the same tenant. Keys of live
 // tasks stay; those of ended ones for as long as ids are remembered.
+//
+// There are as many as tasks in a day, so each costs its 40 bytes, a place in an index (8 bytes, at
+// most three quarters full), and a number in the row of those that have ended.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
+#include "base/flat_map.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "journal/wire.h"
@@ -37,7 +41,8 @@ class Keys {
   // Drops a few that are due, so that the cost follows the change.
   void forget(Time now);
 
-  std::size_t size() const { return known_.size(); }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const;  // of memory
 
   void encode(journal::Writer& out) const;
   static Keys decode(journal::Reader& in);
@@ -48,19 +53,35 @@ class Keys {
     std::uint64_t low = 0;
     auto operator<=>(const Hash128&) const = default;
   };
-  struct Spread {
-    std::size_t operator()(const Hash128& key) const { return key.low; }
-  };
-  struct Ended {
-    Time forget_at;
+  struct Row {
     Hash128 key;
+    Known known;
   };
-  static Hash128 key_of(TenantId tenant, Kind kind, std::string_view text);
-  void take(const Hash128& key, const TaskCard& card);
+  // Of the index. The tag is a part of the hash, so that it grows without a look at the rows.
+  struct Cell {
+    std::uint32_t row = kNoRow;
+    std::uint32_t tag = 0;
+  };
+  static constexpr std::uint32_t kNoRow = UINT32_MAX;
 
-  std::unordered_map<Hash128, Known, Spread> known_;
-  std::unordered_multimap<std::uint64_t, Hash128> live_;  // by task number
-  std::deque<Ended> ended_;                               // in the order of their ends
+  static Hash128 key_of(TenantId tenant, Kind kind, std::string_view text);
+  static std::uint32_t tag_of(const Hash128& key) { return static_cast<std::uint32_t>(key.low); }
+  std::size_t home(std::uint32_t tag) const { return tag & (cells_.size() - 1); }
+  std::size_t next(std::size_t cell) const { return (cell + 1) & (cells_.size() - 1); }
+  // Its cell, or the empty one where it belongs. REQUIRES cells.
+  std::size_t cell_of(const Hash128& key) const;
+  void grow();
+  void clear_cell(std::size_t cell);
+  std::uint32_t put(const Hash128& key, const Known& known);
+  void drop(std::uint32_t row);
+  void list_live(std::uint32_t row);
+
+  std::deque<Row> rows_;
+  std::vector<std::uint32_t> free_rows_;
+  std::vector<Cell> cells_;  // a power of two
+  std::size_t size_ = 0;
+  FlatMap64 live_;  // rows by twice the task's number, and by that and one: it has two keys at most
+  std::deque<std::uint32_t> ended_;  // rows in the order of their ends
 };
 
 }  // namespace berth::service

@@ -63,8 +63,8 @@ SignalId Names::signal(TenantId tenant, std::string_view name) const {
   return find_scoped(signals_, tenant, name);
 }
 std::string_view Names::signal_name(SignalId signal) const {
-  return signal.value < signal_names_.size() ? signal_names_[signal.value].second
-                                             : std::string_view("?");
+  const auto at = signal_names_.find(signal);
+  return at == signal_names_.end() ? std::string_view("?") : at->second;
 }
 
 void Names::name_part(const PartNamed& part) {
@@ -156,11 +156,32 @@ void Names::apply(const Note& note) {
     groups_[{n->tenant.value, n->name}] = n->group;
     next_group_.value = std::max(next_group_.value, n->group.value + 1);
   } else if (const auto* s = std::get_if<SignalNamed>(&note)) {
-    signals_[{s->tenant.value, s->name}] = s->signal;
-    grown(signal_names_, s->signal.value) = {s->tenant, s->name};
+    name_signal(*s);
+  } else if (const auto* gone = std::get_if<NameForgotten>(&note)) {
+    forget(*gone);
   } else if (const auto* clock = std::get_if<ClockMapped>(&note)) {
     clock_ = *clock;
   }
+}
+
+// Without a tenant it says only how far the numbers have come.
+void Names::name_signal(const SignalNamed& signal) {
+  next_signal_.value = std::max(next_signal_.value, signal.signal.value + 1);
+  if (!signal.tenant) return;
+  signals_[{signal.tenant.value, signal.name}] = signal.signal;
+  signal_names_[signal.signal] = signal.name;
+}
+
+void Names::forget(const NameForgotten& gone) {
+  const Scoped scoped{gone.tenant.value, gone.name};
+  if (gone.noun == NameForgotten::Noun::group) {
+    groups_.erase(scoped);
+    return;
+  }
+  const auto at = signals_.find(scoped);
+  if (at == signals_.end()) return;
+  signal_names_.erase(at->second);
+  signals_.erase(at);
 }
 
 void Names::apply(const core::Event& event) {
@@ -233,8 +254,13 @@ std::vector<Note> Names::notes() const {
   }
   for (const auto& [key, group] : groups_)
     notes.emplace_back(GroupNamed{group, {key.first}, key.second});
-  for (std::uint64_t i = 0; i < signal_names_.size(); ++i)
-    notes.emplace_back(SignalNamed{{i}, signal_names_[i].first, signal_names_[i].second});
+  std::map<SignalId, std::uint32_t> tenants;
+  for (const auto& [key, signal] : signals_)
+    tenants[signal] = key.first;
+  for (const auto& [signal, name] : signal_names_)
+    notes.emplace_back(SignalNamed{signal, {tenants.at(signal)}, name});
+  if (next_signal_.value > 0 && !signal_names_.contains({next_signal_.value - 1}))
+    notes.emplace_back(SignalNamed{{next_signal_.value - 1}, TenantId::none(), ""});
   return notes;
 }
 

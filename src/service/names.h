@@ -3,7 +3,8 @@
 // without locks; the sequencer has one at the newest event, the view one at the last released.
 //
 // Numbers are dense and never reused, but for those of classes of work: there are few, so that one
-// that nothing names any more is given to another. It changes only by apply, with notes and events
+// that nothing names any more is given to another. Groups and signals come and go with the work, so
+// their names are forgotten; see name_forgetter.h. It changes only by apply, with notes and events
 // in the order of the journal, so recovery arrives at the same value.
 #pragma once
 
@@ -102,7 +103,12 @@ class Names {
   std::uint32_t named_work_classes() const;
   std::uint32_t next_number(PartNamed::Noun noun) const;
   GroupId next_group() const { return next_group_; }
-  SignalId next_signal() const { return {signal_names_.size()}; }
+  SignalId next_signal() const { return next_signal_; }
+
+  // Groups and signals by tenant and name.
+  using Scoped = std::pair<std::uint32_t, std::string>;
+  const std::map<Scoped, GroupId, std::less<>>& groups() const { return groups_; }
+  const std::map<Scoped, SignalId, std::less<>>& signals() const { return signals_; }
 
   void apply(const Note& note);
   void apply(const core::Event& event);
@@ -120,6 +126,8 @@ class Names {
   void name_gpu(const GpuNamed& gpu);
   void allow(const CommandsAllowed& commands);
   void set_lost(NodeId node, bool lost);
+  void name_signal(const SignalNamed& signal);
+  void forget(const NameForgotten& name);
 
   std::vector<TenantEntry> tenants_;
   std::vector<QueueEntry> queues_;
@@ -130,15 +138,16 @@ class Names {
   std::vector<std::string> racks_;
   std::vector<std::string> islands_;
   std::vector<std::string> work_classes_;
-  std::vector<std::pair<TenantId, std::string>> signal_names_;
+  std::map<SignalId, std::string> signal_names_;
   core::PolicySpec policy_;
   TableEntry packing_table_;
   ClockMapped clock_;
   GroupId next_group_{0};
+  SignalId next_signal_{0};
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
   Index kind_index_, rack_index_, island_index_, work_class_index_;
-  std::map<std::pair<std::uint32_t, std::string>, GroupId, std::less<>> groups_;
-  std::map<std::pair<std::uint32_t, std::string>, SignalId, std::less<>> signals_;
+  std::map<Scoped, GroupId, std::less<>> groups_;
+  std::map<Scoped, SignalId, std::less<>> signals_;
 };
 
 }  // namespace berth::service

@@ -75,6 +75,13 @@ void get(Reader& in, CommandsAllowed::Noun& noun) {
   noun = static_cast<CommandsAllowed::Noun>(byte);
 }
 
+void put(Writer& out, NameForgotten::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
+void get(Reader& in, NameForgotten::Noun& noun) {
+  const std::uint8_t byte = in.u8();
+  if (byte > static_cast<std::uint8_t>(NameForgotten::Noun::signal)) in.fail("a group or a signal");
+  noun = static_cast<NameForgotten::Noun>(byte);
+}
+
 using Labels = std::vector<std::pair<std::string, std::string>>;
 void put(Writer& out, const Labels& labels) {
   out.u32(static_cast<std::uint32_t>(labels.size()));
@@ -120,6 +127,8 @@ void fields(Visit&& visit, N& n) {
     visit(n.boot, n.boot_ns, n.at, n.ahead);
   } else if constexpr (std::is_same_v<T, CommandsAllowed>) {
     visit(n.noun, n.number, n.allowed);
+  } else if constexpr (std::is_same_v<T, NameForgotten>) {
+    visit(n.noun, n.tenant, n.name);
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -158,6 +167,15 @@ Note read_described(Reader& in, store::BytesAt at) {
   return TaskDescribed{std::move(card)};
 }
 
+Note read_carried(Reader& in, store::BytesAt at) {
+  SpecCarried carried;
+  get(in, carried.task);
+  const std::size_t offset = in.offset();
+  const ByteView spec = in.bytes(in.remaining());
+  carried.at = {at.segment, at.offset + offset, static_cast<std::uint32_t>(spec.size())};
+  return carried;
+}
+
 Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
   switch (tag) {
     case 1:
@@ -186,6 +204,10 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_plain<ClockMapped>(in);
     case 13:
       return read_plain<CommandsAllowed>(in);
+    case 14:
+      return read_carried(in, at);
+    case 15:
+      return read_plain<NameForgotten>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};
@@ -201,6 +223,9 @@ void encode_note(Writer& out, const Note& note) {
         if constexpr (std::is_same_v<std::decay_t<decltype(n)>, TaskDescribed>) {
           write(out, *n.card);
           out.bytes(std::as_bytes(std::span(n.card->spec)));
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(n)>, SpecCarried>) {
+          put(out, n.task);
+          out.bytes(std::as_bytes(std::span(n.spec)));
         } else {
           write(out, n);
         }
@@ -222,6 +247,12 @@ void keep_spec_on_disk(TaskCard& card, store::BytesAt note) {
   if (size <= kInlineSpec) return;
   card.spec_at = {note.segment, note.offset + note.size - size, size};
   card.spec = std::string();
+}
+
+void keep_spec_on_disk(SpecCarried& carried, store::BytesAt note) {
+  const auto size = static_cast<std::uint32_t>(carried.spec.size());
+  carried.at = {note.segment, note.offset + note.size - size, size};
+  carried.spec = std::string();
 }
 
 void encode_card(Writer& out, const TaskCard& card) {

@@ -112,9 +112,26 @@ struct CommandsAllowed {
   bool operator==(const CommandsAllowed&) const = default;
 };
 
+// The spec of a live task, written once more, so that the segment that held it may go. See
+// decision 21.
+struct SpecCarried {
+  TaskNo task;
+  std::string spec;   // to be written; read back it stays on disk
+  store::BytesAt at;  // where it stands now
+};
+
+// Nobody uses the name of a group or a signal any more; it may be given a number anew.
+struct NameForgotten {
+  enum class Noun : std::uint8_t { group, signal };
+  Noun noun = Noun::group;
+  TenantId tenant;
+  std::string name;
+  bool operator==(const NameForgotten&) const = default;
+};
+
 using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
                           TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed,
-                          ClockMapped, CommandsAllowed>;
+                          ClockMapped, CommandsAllowed, SpecCarried, NameForgotten>;
 
 void encode_note(journal::Writer& out, const Note& note);
 
@@ -123,8 +140,9 @@ void encode_note(journal::Writer& out, const Note& note);
 std::optional<Note> decode_note(journal::ByteView bytes, store::BytesAt at,
                                 journal::DecodeError* error = nullptr);
 
-// A card's spec ends its note. With the note's place the card can let go of a large spec.
+// A spec ends its note. With the note's place the card can let go of a large one.
 void keep_spec_on_disk(TaskCard& card, store::BytesAt note);
+void keep_spec_on_disk(SpecCarried& carried, store::BytesAt note);
 
 // Cards alone, as snapshots hold them: with the place of a large spec instead of its bytes.
 void encode_card(journal::Writer& out, const TaskCard& card);

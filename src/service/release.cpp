@@ -36,8 +36,11 @@ void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Change
   std::uint64_t ordinal = group.first_ordinal - 1;
   for (Item& item : group.items) {
     if (auto* note = std::get_if<Note>(&item.what)) {
+      const store::BytesAt stands{at.segment, at.offset + item.note_at, item.note_size};
       if (const auto* described = std::get_if<TaskDescribed>(note)) {
-        keep_spec_on_disk(*described->card, {at.segment, at.offset + item.note_at, item.note_size});
+        keep_spec_on_disk(*described->card, stands);
+      } else if (auto* carried = std::get_if<SpecCarried>(note)) {
+        keep_spec_on_disk(*carried, stands);
       }
       board.apply(*note);
     } else if (const auto* event = std::get_if<core::Event>(&item.what)) {

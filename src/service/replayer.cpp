@@ -50,7 +50,7 @@ std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const
                                                const Keys& keys, const Board& board,
                                                const journal::RunningHash::State& hash,
                                                std::uint64_t next_seq, std::uint64_t epoch,
-                                               Time now) {
+                                               Time now, store::Identity identity) {
   journal::SnapshotInfo info;
   info.version = kSnapshotVersion;
   info.behaviour = core::kBehaviour;
@@ -64,13 +64,14 @@ std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const
   BoardCodec::encode(out.begin_section(kBoard), board);
   out.begin_section(kEpoch).i64(now.ns);
   encode_note(out.begin_section(kClock), names.clock());
+  if (identity != 0) out.begin_section(store::kIdentitySection).u64(identity);
   const journal::Writer bytes = out.finish();
   return {bytes.view().begin(), bytes.view().end()};
 }
 
 std::vector<std::byte> Replayer::snapshot() const {
   return encode_service_snapshot(at_.engine, at_.names, at_.keys, board_, at_.hash, at_.next_seq,
-                                 at_.epoch, at_.now);
+                                 at_.epoch, at_.now, identity_);
 }
 
 Status Replayer::restore(journal::ByteView bytes) {
@@ -114,6 +115,9 @@ Status Replayer::restore(journal::ByteView bytes) {
     if (!note || !std::holds_alternative<ClockMapped>(*note)) return damaged("clock");
     board_.apply(*note);
   }
+
+  const auto identity = snapshot->section(store::kIdentitySection);
+  identity_ = identity ? journal::Reader(*identity).u64() : 0;
 
   at_.engine = std::move(engine->engine);
   at_.names = board_.names();
@@ -199,11 +203,22 @@ std::vector<store::SnapshotFile> candidates(const std::vector<store::SnapshotFil
   return order;
 }
 
+// Snapshots of versions that knew no identity have none.
+Status belongs(const Replayer& replayer, store::Identity identity,
+               const std::filesystem::path& of) {
+  const store::Identity its = replayer.identity();
+  if (identity == 0 || its == 0 || its == identity) return Done{};
+  return Error{"the snapshot " + of.string() + " carries the identity " +
+               store::identity_text(its) + ", this data folder's is " +
+               store::identity_text(identity) + ": they do not belong together; move it away"};
+}
+
 }  // namespace
 
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
-                          std::uint64_t projected, const OnEnded& on_ended) {
-  Recovered found{Replayer(remember_ids), {}, 0, {}};
+                          std::uint64_t projected, const OnEnded& on_ended,
+                          store::Identity identity) {
+  Recovered found{Replayer(remember_ids), {}, 0, 0, {}};
   auto snapshots = store::list_snapshots(store::snapshot_folder(data));
   if (!snapshots) return snapshots.error();
   const auto segments = store::segment_headers(store::journal_folder(data));
@@ -212,7 +227,10 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
   for (const store::SnapshotFile& file : candidates(*snapshots, projected, whole)) {
     const auto bytes = store::read_snapshot(file.path);
     const Status restored = bytes ? found.replayer.restore(*bytes) : Status(bytes.error());
-    if (restored) break;
+    if (restored) {
+      if (Status ours = belongs(found.replayer, identity, file.path); !ours) return ours.error();
+      break;
+    }
     found.remarks.push_back(file.path.filename().string() + ": " + restored.error().message +
                             "; another one is tried");
     found.replayer = Replayer(remember_ids);
@@ -224,12 +242,17 @@ Result<Recovered> recover(const std::filesystem::path& data, Duration remember_i
                             "that time is gone");
   }
   found.snapshot_seq = found.replayer.next_seq();
+  found.replayer.set_identity(identity);
   Status applied = Done{};
   const auto scan = store::scan_journal(
       store::journal_folder(data), found.replayer.next_seq(),
       [&](store::GroupAt at, const store::SegmentInfo&, const journal::Group& group) {
         applied = found.replayer.apply(at, group);
-        if (applied) applied = on_ended(found.replayer.take_ended(), found.replayer.board());
+        found.bytes += group.size();
+        Ended ended = found.replayer.take_ended();
+        if (applied && found.replayer.ordinal() > projected) {
+          applied = on_ended(std::move(ended), found.replayer.board());
+        }
         return applied.ok();
       });
   if (!scan) return scan.error();

@@ -15,6 +15,7 @@
 #include "journal/group.h"
 #include "service/board.h"
 #include "service/sequencer.h"
+#include "store/identity.h"
 #include "store/journal.h"
 
 namespace berth::service {
@@ -29,6 +30,10 @@ class Replayer {
   Status apply(store::GroupAt at, const journal::Group& group);
 
   std::vector<std::byte> snapshot() const;
+
+  // Of the data folder whose state it is; 0: none. Snapshots carry it.
+  store::Identity identity() const { return identity_; }
+  void set_identity(store::Identity identity) { identity_ = identity; }
 
   std::uint64_t next_seq() const { return at_.next_seq; }
   std::uint64_t ordinal() const { return at_.next_seq + at_.hash.count; }
@@ -46,6 +51,7 @@ class Replayer {
   void apply_action(const core::Action& action, journal::ByteView encoded);
 
   Duration remember_ids_;
+  store::Identity identity_ = 0;
   Position at_;
   Board board_;
   journal::RunningHash hash_;
@@ -58,21 +64,23 @@ std::vector<std::byte> encode_service_snapshot(const core::Engine& engine, const
                                                const Keys& keys, const Board& board,
                                                const journal::RunningHash::State& hash,
                                                std::uint64_t next_seq, std::uint64_t epoch,
-                                               Time now);
+                                               Time now, store::Identity identity = 0);
 
 struct Recovered {
   Replayer replayer;
   store::JournalEnd end;
   std::uint64_t snapshot_seq = 0;    // where the replayed part began
+  std::uint64_t bytes = 0;           // of the replayed part
   std::vector<std::string> remarks;  // for the log: a torn tail, an older snapshot
 };
 
 // A snapshot and the journal behind it: the newest good snapshot that is not ahead of `projected`,
-// the ordinal up to which the history is complete. `on_ended` gets the tasks that ended in the part
-// of the journal that was replayed, group by group, with the board as it is then; so none is
-// missing in the history.
+// the ordinal up to which the history is complete. `on_ended` gets the tasks that ended behind
+// that, group by group, with the board as it is then; so none is missing in the history. A snapshot
+// of another data folder than `identity`'s is an error; 0: of whichever.
 using OnEnded = std::function<Status(Ended&&, const Board&)>;
 Result<Recovered> recover(const std::filesystem::path& data, Duration remember_ids,
-                          std::uint64_t projected, const OnEnded& on_ended);
+                          std::uint64_t projected, const OnEnded& on_ended,
+                          store::Identity identity = 0);
 
 }  // namespace berth::service

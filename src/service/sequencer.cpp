@@ -22,7 +22,8 @@ Sequencer::Sequencer(SequencerOptions options, Position at)
       epoch_(at.epoch),
       now_(at.now),
       builder_(hash_),
-      group_(std::make_unique<Group>()) {
+      group_(std::make_unique<Group>()),
+      forgetter_(options.remember_ids) {
   group_->first_ordinal = ordinal_ + 1;
 }
 

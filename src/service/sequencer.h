@@ -21,6 +21,7 @@
 #include "service/disk_room.h"
 #include "service/group.h"
 #include "service/keys.h"
+#include "service/name_forgetter.h"
 #include "service/names.h"
 
 namespace berth::service {
@@ -114,6 +115,7 @@ class Sequencer {
   bool is_new(const NewTask& task, Time now) const;
   TaskNo task_named(TenantId tenant, const std::string& id, Time now) const;
   TenantId tenant_for(const std::string& name, Time now);
+  void forget_names(Time now);
   GroupId group_for(TenantId tenant, const std::string& name);
   SignalId signal_for(TenantId tenant, const std::string& name);
   void describe(NewTask& task, TaskNo number, Time now);
@@ -137,6 +139,7 @@ class Sequencer {
   ControlOutcome define(const DefineModel& model, Time now);
   ControlOutcome put(PutPackingTable& table, Time now);
   ControlOutcome packing() const;
+  ControlOutcome carry(CarrySpecs& carry);
 
   // How a session begins (sequencer_hello.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);
@@ -183,6 +186,7 @@ class Sequencer {
   core::Actions actions_;  // of the last step
   std::size_t early_ = 0;  // of these: decided by timers that were due before the event
 
+  NameForgetter forgetter_;
   std::map<std::uint64_t, Session> sessions_;
   std::set<std::string> greeted_;  // agents that said hello in this process
   // What was granted in this process to nodes that have not said hello: the courier still has it.

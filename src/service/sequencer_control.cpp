@@ -108,6 +108,8 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           return {};
         } else if constexpr (std::is_same_v<C, PutPackingTable>) {
           return put(c, now);
+        } else if constexpr (std::is_same_v<C, CarrySpecs>) {
+          return carry(c);
         } else if constexpr (std::is_same_v<C, ReadPacking>) {
           return packing();
         } else if constexpr (std::is_same_v<C, ExplainTask>) {
@@ -140,6 +142,7 @@ ControlOutcome Sequencer::cancel(const CancelTasks& cancel, Time now) {
 ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
   const TenantId tenant = names_.tenant(resolve.tenant);
   if (!tenant) return unknown("tenant", resolve.tenant);
+  forget_names(now);
   step(core::ResolveSignal{signal_for(tenant, resolve.signal)}, now);
   // What one step does not reach is ripe, and nothing else is: what was left before an event is
   // finished before it.
@@ -202,6 +205,16 @@ ControlOutcome Sequencer::put(PutPackingTable& table, Time now) {
     step(core::PutTable{core::TableKind::packing, known.version + 1, std::move(table.bytes)}, now);
   }
   return packing();
+}
+
+// A task that has ended meanwhile needs its spec no more.
+ControlOutcome Sequencer::carry(CarrySpecs& carry) {
+  const core::TaskTable& tasks = engine_.state().tasks;
+  for (auto& [task, spec] : carry.specs) {
+    if (tasks.slot_of(task) != core::kNoSlot) note(SpecCarried{task, std::move(spec), {}});
+  }
+  write_notes();
+  return {};
 }
 
 // At most some hundred classes of shapes are sorted and copied.

@@ -17,7 +17,7 @@
 namespace berth::service {
 namespace {
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kWelcomeNsPerMs = 1'000'000;
 
 // Whose agent has the lease.
 NodeId first_node(const core::State& state, const core::Lease& lease) {
@@ -53,8 +53,8 @@ void Sequencer::greet(std::uint64_t session, const v1::Hello& hello, Time now) {
   }
   welcome.set_protocol(kAgentProtocol);
   welcome.set_epoch(epoch_);
-  welcome.set_ttl_ms(options_.agent_ttl.ns / kNsPerMs);
-  welcome.set_margin_ms(options_.agent_margin.ns / kNsPerMs);
+  welcome.set_ttl_ms(options_.agent_ttl.ns / kWelcomeNsPerMs);
+  welcome.set_margin_ms(options_.agent_margin.ns / kWelcomeNsPerMs);
   sessions_[session] = {hello.node(), hello.incarnation(), 0};
   put_nodes(hello, now);
   put_gpus(hello, now);

@@ -21,6 +21,7 @@ SubmitOutcome outcome(SubmitOutcome::Kind kind, std::string what = {}) {
 }  // namespace
 
 void Sequencer::take(SubmitCommand&& command, Time now) {
+  forget_names(now);
   std::vector<SubmitOutcome> outcomes;
   if (command.workflow) {
     outcomes = admit_workflow(command.tasks, now);
@@ -220,10 +221,17 @@ TenantId Sequencer::tenant_for(const std::string& name, Time now) {
   return tenant;
 }
 
+// Before any name is given to what comes: nobody uses that one yet.
+void Sequencer::forget_names(Time now) {
+  for (NameForgotten& name : forgetter_.unused(names_, engine_.state(), std::max(now, now_)))
+    note(std::move(name));
+}
+
 GroupId Sequencer::group_for(TenantId tenant, const std::string& name) {
   if (const GroupId known = names_.group(tenant, name)) return known;
   const GroupId group = names_.next_group();
   note(GroupNamed{group, tenant, name});
+  forgetter_.named();
   return group;
 }
 
@@ -231,6 +239,7 @@ SignalId Sequencer::signal_for(TenantId tenant, const std::string& name) {
   if (const SignalId known = names_.signal(tenant, name)) return known;
   const SignalId signal = names_.next_signal();
   note(SignalNamed{signal, tenant, name});
+  forgetter_.named();
   return signal;
 }
 

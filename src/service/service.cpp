@@ -23,6 +23,8 @@
 #include "service/sequence_number.h"
 #include "service/sequencer.h"
 #include "service/snapshotter.h"
+#include "store/file.h"
+#include "store/folder_access.h"
 #include "store/folder_lock.h"
 #include "store/journal.h"
 #include "store/layout.h"
@@ -44,6 +46,10 @@ constexpr std::chrono::seconds kFullDiskGrace{5};
 constexpr std::size_t kMostToProjectLater = 65'536;
 // A store thread that has nothing to do looks at the disk so often.
 constexpr std::chrono::seconds kIdleLook{1};
+// How much of large specs is written once more after one snapshot, and in one group.
+constexpr std::size_t kMostCarried = 16'384;
+constexpr std::size_t kMostCarriedBytes = 64U << 20;
+constexpr std::size_t kCarriedAtOnce = 4U << 20;
 // sysexits.h calls it EX_IOERR.
 constexpr int kNotStoredExit = 74;
 
@@ -76,11 +82,15 @@ struct Service::Parts {
   bool hand_over();
   Time now();
 
+  // The snapshot thread.
+  void carry_specs(std::uint64_t segment);
+
   // The store thread.
   void keep();
   store::GroupAt make_durable(Group& group);
   void tend_room();
   void tell_doubt(std::vector<SubmitReply> waiting) const;
+  [[noreturn]] void end_unsynced(const Error& failed) const;
   void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
 
   ServiceOptions options;
@@ -103,6 +113,7 @@ struct Service::Parts {
   bool told_short = false;
   Time last_now;
   Time day_ends = Time::never();
+  const store::Identity identity;
 
   std::mutex handover_mutex;
   std::condition_variable handover;
@@ -145,11 +156,19 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
                  [this](const TaskCard& card) { return spec_in(segments, card); }, options.clock,
                  options.log},
                 std::move(history_writer), view),
-      snapshotter({options.data, options.snapshot_every_events, options.keep_snapshots,
-                   options.journal_retention, options.remember_ids,
-                   [this] { return view.oldest_needed_segment(); },
-                   [this] { return projector.projected(); }, options.clock, options.log},
-                  recovered.snapshot_seq),
+      snapshotter({.data = options.data,
+                   .identity = recovered.replayer.identity(),
+                   .every_events = options.snapshot_every_events,
+                   .every_bytes = options.snapshot_every_bytes,
+                   .keep = options.keep_snapshots,
+                   .journal_retention = options.journal_retention,
+                   .remember_ids = options.remember_ids,
+                   .oldest_needed_segment = [this] { return view.oldest_needed_segment(); },
+                   .carry_specs = [this](std::uint64_t segment) { carry_specs(segment); },
+                   .projected = [this] { return projector.projected(); },
+                   .clock = options.clock,
+                   .log = options.log},
+                  recovered.snapshot_seq, recovered.bytes),
       learner({[this](ControlCommand&& command) { return rings.offer(std::move(command)); },
                options.self_play,
                [this](const std::string& text) {
@@ -167,7 +186,8 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
               dispatch.add(now - start);
           }),
       room(options.data, options.reserve_bytes),
-      last_now(sequencer.now()) {
+      last_now(sequencer.now()),
+      identity(recovered.replayer.identity()) {
   view.change([&](Board& board) { board = recovered.replayer.take_board(); });
   const std::uint64_t ordinal = sequencer.next_seq() + sequencer.hash().count;
   feed.begin_at(ordinal);
@@ -176,12 +196,16 @@ Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Reco
 }
 
 Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
-  std::error_code error;
-  std::filesystem::create_directories(options.data, error);
-  if (error) return Error{"cannot make " + options.data.string() + ": " + error.message()};
+  const auto access = store::check_access(options.data);
+  if (!access) return access.error();
+  for (const std::string& remark : *access)
+    options.log(remark);
+  if (Status made = store::make_folder(options.data); !made) return made.error();
   auto lock = store::FolderLock::take(options.data);
   if (!lock) return lock.error();
-  auto history_writer = store::HistoryWriter::open(store::history_path(options.data));
+  const auto identity = store::settle_identity(options.data);
+  if (!identity) return identity.error();
+  auto history_writer = store::HistoryWriter::open(store::history_path(options.data), *identity);
   if (!history_writer) return history_writer.error();
 
   // What ended since the history was last written is projected again, in order.
@@ -201,12 +225,18 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
         }
         const Ended done = std::exchange(ended, {});
         return (*history_writer)->add(rows, 0, done.settled);
-      });
+      },
+      *identity);
   if (!recovered) return recovered.error();
+  if (const auto ahead = store::history_ahead(options.data, (*history_writer)->projected(),
+                                              recovered->replayer.ordinal())) {
+    return Error{ahead->what + "; " + ahead->repair};
+  }
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
   auto journal = store::JournalWriter::open(
-      {store::journal_folder(options.data), options.segment_bytes}, recovered->end);
+      {store::journal_folder(options.data), options.segment_bytes, *identity, options.data},
+      recovered->end);
   if (!journal) return journal.error();
   auto history_reader = store::HistoryReader::open(store::history_path(options.data));
   if (!history_reader) return history_reader.error();
@@ -267,7 +297,7 @@ void Service::stop() {
   const std::vector<std::byte> bytes = p.view.read([&](const Board& board) {
     return encode_service_snapshot(p.sequencer.engine(), p.sequencer.names(), p.sequencer.keys(),
                                    board, p.sequencer.hash(), p.sequencer.next_seq(),
-                                   p.sequencer.epoch(), p.sequencer.now());
+                                   p.sequencer.epoch(), p.sequencer.now(), p.identity);
   });
   Status done =
       store::write_snapshot(store::snapshot_folder(p.options.data), p.sequencer.next_seq(), bytes);
@@ -377,6 +407,34 @@ bool Service::Parts::hand_over() {
   return true;
 }
 
+// ---- The snapshot thread
+// -------------------------------------------------------------------------
+
+// What does not fit into one round, or into the ring, is carried after the next snapshot.
+void Service::Parts::carry_specs(std::uint64_t segment) {
+  std::size_t carried = 0;
+  CarrySpecs command;
+  std::size_t bytes = 0;
+  const auto offer = [&] {
+    carried += bytes;
+    bytes = 0;
+    return rings.offer(ControlCommand{std::exchange(command, {}), {}});
+  };
+  for (const CardPtr& card : view.large_specs_before(segment, kMostCarried)) {
+    Result<std::string> spec = spec_in(segments, *card);
+    if (!spec) {
+      options.log("the spec of task " + id_of(*card) +
+                  " cannot be carried forward: " + spec.error().message + "; its segment is kept");
+      continue;
+    }
+    bytes += spec->size();
+    command.specs.emplace_back(card->task, std::move(*spec));
+    if (bytes >= kCarriedAtOnce && !offer()) return;
+    if (carried >= kMostCarriedBytes) return;
+  }
+  if (!command.specs.empty()) (void)offer();
+}
+
 // ---- The store thread
 // ----------------------------------------------------------------------------
 
@@ -410,7 +468,7 @@ void Service::Parts::keep() {
     release.run(*group, at);
     events.store(group->next_seq, std::memory_order_relaxed);
     hash.store(group->hash_after.hash, std::memory_order_relaxed);
-    snapshotter.durable(group->next_seq);
+    snapshotter.durable(group->next_seq, group->bytes.size());
     group->bytes.clear();
     const std::lock_guard guard(handover_mutex);
     spare = std::move(group->bytes);
@@ -424,6 +482,7 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
   Result<store::GroupAt> at = journal->append(group.bytes.view(), group.hash_after);
   std::optional<std::chrono::steady_clock::time_point> stopping_since;
   for (bool told = false; !at; at = journal->append(group.bytes.view(), group.hash_after)) {
+    if (journal->has_failed()) end_unsynced(at.error());
     if (!std::exchange(told, true)) {
       options.log("cannot write the journal: " + at.error().message +
                   "; nothing is acknowledged until it works again");
@@ -447,11 +506,7 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
   room.go_on();
   out_of_patience = false;
   const auto begin = std::chrono::steady_clock::now();
-  if (const Status synced = journal->sync(); !synced) {
-    options.log("cannot sync the journal: " + synced.error().message +
-                "; the server ends, and recovers when it is started again");
-    std::_Exit(kNotStoredExit);
-  }
+  if (const Status synced = journal->sync(); !synced) end_unsynced(synced.error());
   count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
   return *at;
 }
@@ -475,6 +530,12 @@ void Service::Parts::tell_doubt(std::vector<SubmitReply> waiting) const {
       outcome_without({room.free_bytes(), room.reserve_bytes()}, SubmitOutcome::Kind::in_doubt);
   for (const SubmitReply& reply : waiting)
     reply.done(std::vector(reply.outcomes.size(), unknown));
+}
+
+void Service::Parts::end_unsynced(const Error& failed) const {
+  options.log("cannot sync the journal: " + failed.message +
+              "; the server ends, and recovers when it is started again");
+  std::_Exit(kNotStoredExit);
 }
 
 void Service::Parts::count_sync(std::chrono::steady_clock::duration took, std::size_t bytes) {

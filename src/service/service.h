@@ -34,6 +34,7 @@ struct ServiceOptions {
   std::filesystem::path data;
   std::uint64_t segment_bytes = 64ULL << 20;
   std::uint64_t snapshot_every_events = 1'000'000;
+  std::uint64_t snapshot_every_bytes = UINT64_MAX;
   std::size_t keep_snapshots = 2;
   Duration journal_retention = minutes(24 * 60);
   std::uint64_t reserve_bytes = 0;   // free on the data disk, or no new task is taken

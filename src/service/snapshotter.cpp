@@ -12,8 +12,10 @@
 #include "store/snapshots.h"
 
 namespace berth::service {
-Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq)
-    : options_(std::move(options)), durable_(last_seq), last_seq_(last_seq) {}
+
+Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq,
+                         std::uint64_t bytes_behind)
+    : options_(std::move(options)), durable_(last_seq), bytes_(bytes_behind), last_seq_(last_seq) {}
 
 Snapshotter::~Snapshotter() { stop(); }
 
@@ -30,19 +32,25 @@ void Snapshotter::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Snapshotter::durable(std::uint64_t next_seq) {
+void Snapshotter::durable(std::uint64_t next_seq, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   durable_ = next_seq;
-  if (durable_ - last_seq_.load() >= options_.every_events) wake_.notify_one();
+  bytes_ += bytes;
+  if (is_due()) wake_.notify_one();
+}
+
+bool Snapshotter::is_due() const {
+  const std::uint64_t events = durable_ - last_seq_.load();
+  return events > 0 && (events >= options_.every_events || bytes_ >= options_.every_bytes);
 }
 
 void Snapshotter::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait(lock,
-               [&] { return stopping_ || durable_ - last_seq_.load() >= options_.every_events; });
+    wake_.wait(lock, [&] { return stopping_ || is_due(); });
     if (stopping_) return;
     const std::uint64_t upto = durable_;
+    bytes_ = 0;
     lock.unlock();
     Status made = make(upto);
     if (made) made = clean_up();
@@ -61,6 +69,7 @@ Status Snapshotter::make(std::uint64_t next_seq) {
   if (newest->file) {
     if (Status restored = replayer.restore(newest->bytes); !restored) return restored;
   }
+  replayer.set_identity(options_.identity);
   Status applied = Done{};
   const auto scan = store::scan_journal(
       store::journal_folder(options_.data), replayer.next_seq(),
@@ -108,17 +117,17 @@ Status Snapshotter::clean_up() {
   if (!segments) return segments.error();
   if (segments->empty()) return Done{};
   std::uint64_t keep_from = segments->front().number;
-  const std::uint64_t with_specs = options_.oldest_needed_segment();
   // A segment may go when the one after it begins at or before all that is needed.
   for (std::size_t i = 0; i + 1 < segments->size(); ++i) {
     const store::SegmentHeader& next = (*segments)[i + 1];
     const std::uint64_t begins = next.first_seq + next.hash.count;
-    const bool used =
-        next.first_seq > oldest || next.number > with_specs || begins > options_.projected();
+    const bool used = next.first_seq > oldest || begins > options_.projected();
     if (used || is_young(next.first_seq)) break;
     keep_from = next.number;
   }
-  return store::remove_segments_before(journal, keep_from);
+  const std::uint64_t with_specs = options_.oldest_needed_segment();
+  if (with_specs < keep_from && options_.carry_specs) options_.carry_specs(keep_from);
+  return store::remove_segments_before(journal, std::min(keep_from, with_specs));
 }
 
 // Whether what stands before this event is young, by engine time: files have the wall clock's.

@@ -4,7 +4,8 @@
 //
 // Afterwards it removes what nobody needs: older snapshots, but not the newest one that the history
 // has caught up with, and whole segments that lie before the oldest kept one, hold no spec of a
-// live task, are in the history, and are past their retention.
+// live task, are in the history, and are past their retention. Where specs alone keep a segment,
+// they are carried forward, so that it may go the next time.
 #pragma once
 
 #include <atomic>
@@ -18,16 +19,23 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "store/identity.h"
 
 namespace berth::service {
 
 struct SnapshotterOptions {
   std::filesystem::path data;
+  store::Identity identity = 0;
+  // One is due after so many events, or so many bytes of the journal, whichever comes first: both
+  // bound what a restart has to read again.
   std::uint64_t every_events = 1'000'000;
+  std::uint64_t every_bytes = UINT64_MAX;
   std::size_t keep = 2;
   Duration journal_retention{0};
   Duration remember_ids{0};
   std::function<std::uint64_t()> oldest_needed_segment;
+  // Specs that stand before this segment are to be written once more, further on.
+  std::function<void(std::uint64_t segment)> carry_specs;
   std::function<std::uint64_t()> projected;  // ordinal up to which the history is complete
   std::function<Time()> clock;               // engine time
   std::function<void(const std::string&)> log;
@@ -35,14 +43,15 @@ struct SnapshotterOptions {
 
 class Snapshotter {
  public:
-  Snapshotter(SnapshotterOptions options, std::uint64_t last_seq);
+  // `last_seq`, `bytes_behind`: of the snapshot that recovery began with, and what it read behind.
+  Snapshotter(SnapshotterOptions options, std::uint64_t last_seq, std::uint64_t bytes_behind);
   ~Snapshotter();
 
   void start();
   void stop();
 
-  // The journal is durable up to this event.
-  void durable(std::uint64_t next_seq);
+  // The journal is durable up to this event, and longer by so many bytes.
+  void durable(std::uint64_t next_seq, std::uint64_t bytes);
 
   std::uint64_t made() const { return made_.load(std::memory_order_relaxed); }
   std::uint64_t last_seq() const { return last_seq_.load(std::memory_order_relaxed); }
@@ -54,12 +63,14 @@ class Snapshotter {
 
  private:
   void run();
+  bool is_due() const;
   bool is_young(std::uint64_t seq) const;
 
   const SnapshotterOptions options_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::uint64_t durable_ = 0;
+  std::uint64_t bytes_ = 0;  // of the journal since the last one
   bool stopping_ = false;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint64_t> last_seq_;

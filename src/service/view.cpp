@@ -44,6 +44,28 @@ std::uint64_t View::oldest_needed_segment() const {
   return oldest;
 }
 
+std::vector<CardPtr> View::large_specs_before(std::uint64_t segment, std::size_t most) const {
+  constexpr std::size_t kLinesAtOnce = 16'384;
+  std::vector<CardPtr> cards;
+  TaskNo next{0};
+  for (bool more = true; more && cards.size() < most;) {
+    more = read([&](const Board& board) {
+      std::size_t looked = 0;
+      bool cut = false;
+      board.tasks().each_from(next, [&](const TaskLine& line) {
+        cut = ++looked > kLinesAtOnce || cards.size() == most;
+        if (cut) return false;
+        next.value = line.card->task.value + 1;
+        const store::BytesAt& at = line.card->spec_at;
+        if (at.size > 0 && at.segment < segment) cards.push_back(line.card);
+        return true;
+      });
+      return cut;
+    });
+  }
+  return cards;
+}
+
 std::vector<TaskLine> View::ended_below(std::uint64_t below, std::size_t most) const {
   const std::lock_guard lock(ended_mutex_);
   std::vector<TaskLine> lines;

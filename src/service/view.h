@@ -50,6 +50,8 @@ class View {
   // The oldest segment of the journal with a spec that is still needed, of a live task or of one of
   // these. Looks at all of these.
   std::uint64_t oldest_needed_segment() const;
+  // Cards of live tasks whose specs stand in the journal before this segment, `most` at most.
+  std::vector<CardPtr> large_specs_before(std::uint64_t segment, std::size_t most) const;
   // Those with numbers below this one (0: all), the highest first.
   std::vector<TaskLine> ended_below(std::uint64_t below, std::size_t most) const;
 

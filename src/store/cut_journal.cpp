@@ -8,6 +8,8 @@
 #include "store/durable_mark.h"
 #include "store/file.h"
 #include "store/folder_lock.h"
+#include "store/history.h"
+#include "store/identity.h"
 #include "store/journal.h"
 #include "store/layout.h"
 #include "store/snapshots.h"
@@ -54,6 +56,20 @@ Status cut_segments(const fs::path& folder, const JournalEnd& end, const fs::pat
   return mark->sync();
 }
 
+// Something in the folder knows of more than the journal holds.
+bool is_short(const fs::path& data, const JournalScan& scan) {
+  const auto mark = read_identity_mark(data);
+  const std::uint64_t projected = read_history_head(history_path(data)).projected;
+  return (mark && mark->segment > scan.end.at.segment) ||
+         history_ahead(data, projected, scan.end.next_seq + scan.end.hash.count).has_value();
+}
+
+Status forget_later_segments(const fs::path& data, const JournalEnd& end) {
+  const auto mark = read_identity_mark(data);
+  if (!mark || mark->segment <= end.at.segment) return Done{};
+  return write_identity_mark(data, {mark->identity, end.at.segment});
+}
+
 Status move_what_knows_more(const fs::path& data, std::uint64_t next_seq, const fs::path& aside) {
   Result<std::vector<SnapshotFile>> snapshots = list_snapshots(snapshot_folder(data));
   if (!snapshots) return snapshots.error();
@@ -76,10 +92,10 @@ Result<CutReport> cut_journal(const fs::path& data) {
   const fs::path folder = journal_folder(data);
   const Result<JournalScan> scan = scan_journal(folder, 0, nullptr);
   if (!scan) return scan.error();
-  if (scan->usable()) {
+  if (scan->usable() && !is_short(data, *scan)) {
     return Error{"refused to cut the journal in " + folder.string() + ": it is not damaged"};
   }
-  if (scan->finding->kind == JournalFinding::Kind::unknown_format) {
+  if (scan->finding && scan->finding->kind == JournalFinding::Kind::unknown_format) {
     return Error{scan->finding->message + "; " + scan->finding->repair};
   }
   CutReport report{.next_seq = scan->end.next_seq};
@@ -89,6 +105,7 @@ Result<CutReport> cut_journal(const fs::path& data) {
     return moved.error();
   }
   if (Status cut = cut_segments(folder, scan->end, report.moved_to); !cut) return cut.error();
+  if (Status told = forget_later_segments(data, scan->end); !told) return told.error();
   return report;
 }
 

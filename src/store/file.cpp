@@ -96,7 +96,7 @@ void File::close() {
 Result<File> File::open(const fs::path& path, int flags) {
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0640);
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0600);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return system_error("open", path, errno);
   return File(fd, path);
@@ -188,7 +188,7 @@ Status make_folder(const fs::path& folder) {
   if (!parent.empty() && parent != folder) {
     if (Status made = make_folder(parent); !made) return made;
   }
-  if (::mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return system_error("create the folder", folder, errno);
   }
   return sync_folder(parent.empty() ? fs::path(".") : parent);

@@ -1,7 +1,8 @@
 // Files: the few system calls that the store needs, whole or not at all, with errors as sentences.
 //
 // Every write and sync of the journal and the snapshots goes through here, and so through the
-// faults of faults.h. Knows nothing of what the bytes mean.
+// faults of faults.h. Files and folders are made for the server's user alone: 0600 and 0700. Knows
+// nothing of what the bytes mean.
 #pragma once
 
 #include <cstddef>

@@ -47,7 +47,7 @@ bool lock_or_wait(int fd) {
 
 Result<FolderLock> FolderLock::take(const fs::path& folder) {
   const fs::path path = lock_path(folder);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return system_error("open", path, errno);
   FolderLock lock(fd);
   if (!lock_or_wait(fd)) {

@@ -11,6 +11,7 @@
 #include "store/durable_mark.h"
 #include "store/folder_lock.h"
 #include "store/history.h"
+#include "store/identity.h"
 #include "store/layout.h"
 #include "store/snapshots.h"
 
@@ -32,6 +33,7 @@ class Fsck {
     }
     report_.server_pid = FolderLock::holder(data_);
     journal();
+    identity();
     snapshots();
     recoverable();
     history();
@@ -64,6 +66,22 @@ class Fsck {
     }
   }
 
+  // Whether the parts belong together.
+  void identity() {
+    FolderIdentity found = read_identity(data_);
+    identity_ = found.identity;
+    for (IdentityFinding& finding : found.findings)
+      find(Severity::damage, std::move(finding.what), finding.where, std::move(finding.repair));
+    const fs::path mark = durable_mark_path(journal_folder(data_));
+    std::error_code error;
+    if (report_.journal.segments.empty() || fs::exists(mark, error)) return;
+    find(Severity::harmless,
+         "the mark of what was durable is missing: whether events were removed from the journal's "
+         "end together with it can be told only as far as the history and the folder's identity "
+         "know of them",
+         mark, "none is needed: it is written anew");
+  }
+
   // The messages of a group whose checksums are right, and the hash of its actions.
   bool check_group(GroupAt at, const SegmentInfo& segment, const journal::Group& group) {
     if (!hash_) hash_.emplace(segment.header.hash);
@@ -94,6 +112,12 @@ class Fsck {
       const Result<std::vector<std::byte>> bytes = read_snapshot(file.path);
       if (bytes) {
         if (report_.snapshots++ == 0) report_.snapshot_seq = file.seq;
+        const Identity its = identity_in_snapshot(*bytes);
+        if (its == 0 || identity_ == 0 || its == identity_) continue;
+        find(Severity::damage,
+             "it carries the identity " + identity_text(its) + ", this data folder's is " +
+                 identity_text(identity_) + ": they do not belong together",
+             file.path, "move it away");
       } else {
         find(Severity::damage, bytes.error().message, file.path,
              "remove it: an older one and the journal hold the same");
@@ -133,6 +157,10 @@ class Fsck {
       return find(Severity::harmless, "there is no history", path,
                   "none is needed: the server projects it from the journal");
     }
+    const JournalEnd& end = report_.journal.end;
+    const auto ahead =
+        history_ahead(data_, read_history_head(path).projected, end.next_seq + end.hash.count);
+    if (ahead && report_.journal.usable()) find(Severity::damage, ahead->what, path, ahead->repair);
     for (HistoryFinding& finding : check_history(path)) {
       find(Severity::damage, std::move(finding.message), path, std::move(finding.repair));
     }
@@ -150,6 +178,7 @@ class Fsck {
   const fs::path& data_;
   FsckReport report_;
   std::optional<journal::RunningHash> hash_;
+  Identity identity_ = 0;
 };
 
 }  // namespace

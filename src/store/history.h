@@ -29,7 +29,9 @@ namespace berth::store {
 class HistoryWriter {
  public:
   // Creates the file if it is not there. What it holds then is durable.
-  static Result<std::unique_ptr<HistoryWriter>> open(const std::filesystem::path& path);
+  // `identity`: of the data folder, put into a history that has none; see identity.h.
+  static Result<std::unique_ptr<HistoryWriter>> open(const std::filesystem::path& path,
+                                                     std::uint64_t identity = 0);
 
   // All of them or none, with `projected`. One that is there already stays as it is, so that a
   // part of the journal may be projected again. Then the settled charges are put into their rows;
@@ -60,6 +62,7 @@ class HistoryWriter {
  private:
   explicit HistoryWriter(Connection connection) : connection_(std::move(connection)) {}
   Status prepare();
+  Status put_identity(std::uint64_t identity);
   Status add_rows(std::span<const EndedTask> tasks, std::uint64_t projected,
                   std::span<const SettledCharge> settled);
   Status add_one(const EndedTask& task);
@@ -148,6 +151,25 @@ class HistoryReader {
   mutable std::mutex mutex_;
   mutable std::vector<Connection> idle_;
 };
+
+// What a history says of itself, for those who have not opened it yet.
+struct HistoryHead {
+  bool exists = false;
+  bool readable = false;       // the rest was read
+  std::uint64_t identity = 0;  // 0: none
+  std::uint64_t projected = 0;
+};
+HistoryHead read_history_head(const std::filesystem::path& path);
+
+// What can still be read of a damaged history: rows that match their checksums, in the order of
+// their numbers up to `upto_task_no`; spec and result are empty where they cannot be read.
+struct Salvaged {
+  std::uint64_t good = 0;
+  std::uint64_t bad = 0;  // rows, or places where the file cannot be read
+};
+using TakeSalvaged = std::function<Status(const std::vector<EndedTask>&)>;
+Result<Salvaged> salvage_history(const std::filesystem::path& path, std::uint64_t upto_task_no,
+                                 const TakeSalvaged& take);
 
 struct HistoryFinding {
   std::string message;

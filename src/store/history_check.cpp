@@ -37,9 +37,9 @@ class Check {
     if (findings_.size() >= kFindingsMax) return;
     findings_.push_back(
         {std::move(message),
-         "stop the server and move " + path_.string() +
-             " with its -wal and -shm away: it is projected anew from the journal, as far back as "
-             "that reaches; older rows come from a backup"});
+         "stop the server and run berth fsck --rebuild-history: it takes the rows from the "
+         "journal, "
+         "as far back as that reaches, and older ones from what can still be read"});
   }
   void fail(const Error& error) {
     find(error.message);

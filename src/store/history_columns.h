@@ -40,6 +40,7 @@ void bind_body(Statement& statement, const EndedTask& task);
 inline constexpr std::string_view kMetaFormat = "format";
 inline constexpr std::string_view kMetaProjected = "projected";
 inline constexpr std::string_view kMetaPruned = "pruned_ns";
+inline constexpr std::string_view kMetaIdentity = "identity";  // there may be none
 void bind_meta(Statement& statement, std::string_view key, std::int64_t value);
 Result<std::int64_t> read_meta(Connection& connection, std::string_view key);
 

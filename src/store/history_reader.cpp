@@ -130,6 +130,22 @@ Result<std::unique_ptr<HistoryReader>> HistoryReader::open(const std::filesystem
   return reader;
 }
 
+HistoryHead read_history_head(const std::filesystem::path& path) {
+  std::error_code error;
+  HistoryHead head;
+  head.exists = std::filesystem::exists(path, error);
+  if (!head.exists) return head;
+  Result<Connection> connection = Connection::open_to_read(path);
+  if (!connection) return head;
+  const Result<std::int64_t> projected = read_meta(*connection, kMetaProjected);
+  if (!projected) return head;
+  head.readable = true;
+  head.projected = static_cast<std::uint64_t>(*projected);
+  const Result<std::int64_t> identity = read_meta(*connection, kMetaIdentity);
+  if (identity) head.identity = static_cast<std::uint64_t>(*identity);
+  return head;
+}
+
 // Takes an idle connection or opens one; what went well goes back.
 template <class Use>
 auto HistoryReader::with_connection(Use use) const -> decltype(use(std::declval<Connection&>())) {

@@ -97,12 +97,25 @@ Status create_schema(Connection& connection) {
 
 }  // namespace
 
-Result<std::unique_ptr<HistoryWriter>> HistoryWriter::open(const std::filesystem::path& path) {
+Result<std::unique_ptr<HistoryWriter>> HistoryWriter::open(const std::filesystem::path& path,
+                                                           std::uint64_t identity) {
   Result<Connection> connection = Connection::open_to_write(path);
   if (!connection) return connection.error();
   std::unique_ptr<HistoryWriter> writer(new HistoryWriter(std::move(*connection)));
   if (Status ready = writer->prepare(); !ready) return with_repair(ready.error());
+  if (Status put = writer->put_identity(identity); !put) return with_repair(put.error());
   return writer;
+}
+
+Status HistoryWriter::put_identity(std::uint64_t identity) {
+  if (identity == 0) return Done{};
+  Result<Statement> insert = connection_.prepare("INSERT OR IGNORE INTO meta VALUES (?, ?, ?)");
+  if (!insert) return insert.error();
+  bind_meta(*insert, kMetaIdentity, static_cast<std::int64_t>(identity));
+  if (Status inserted = insert->run(); !inserted) return inserted;
+  if (connection_.changes() == 0) return Done{};
+  const Result<bool> synced = checkpoint();
+  return synced ? Status(Done{}) : Status(synced.error());
 }
 
 Status HistoryWriter::prepare() {

@@ -233,9 +233,9 @@ TEST(JournalDamage, HostileSegmentsNeverCrashTheScan) {
                         journal::crc32c(journal::ByteView(bytes).subspan(at, 52)));
     }
     const SegmentHeader header{.number = 1, .first_seq = random.below(2) * ~0ull};
-    ASSERT_TRUE(create_segment(folder.path(), header, 64).ok());
-    Result<File> file = File::open_to_write(segment_path(folder.path(), 1));
+    Result<File> file = prepare_segment(folder.path(), header, 64);
     ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(publish_segment(*file, folder.path(), 1).ok());
     ASSERT_TRUE(file->write_at(round % 2 == 0 ? 64 : 0, bytes).ok());
     JournalScan scan;
     EXPECT_TRUE(scanned(folder.path(), 0, scan).empty());

@@ -105,6 +105,7 @@ TEST_F(JournalFaults, ARollThatFailsAnywhereLosesNothing) {
       set_faults({});
       std::vector<testing::FedGroup> all = feed.groups();
       JournalScan scan;
+      EXPECT_EQ(feed.writer().has_failed(), !write && nth <= 2);
       if (feed.writer().sync().ok()) {
         feed.feed(1, 0);
         feed.sync();
@@ -121,7 +122,7 @@ TEST_F(JournalFaults, ARollThatFailsAnywhereLosesNothing) {
       EXPECT_FALSE(scan.finding) << scan.finding->message;
     }
   }
-  EXPECT_EQ(refused, 1);  // the sync of the folder: the new segment has its name already
+  EXPECT_EQ(refused, 2);  // the syncs of the new segment and of the folder
 }
 
 TEST_F(JournalFaults, ASpareSegmentIsUsedWhenThereIsNoRoomForAnother) {

@@ -87,6 +87,11 @@ class Scan {
     }
     info.header = parsed.header;
     info.bytes = *size;
+    if (const std::uint64_t before = scan_.identity();
+        before != 0 && info.header.identity != before) {
+      bad_header_ = {number, {ParsedSegment::Status::damaged, {}, "is of another journal"}};
+      return Done{};
+    }
     scan_.segments.push_back(std::move(info));
     return Done{};
   }

@@ -36,6 +36,8 @@ struct JournalScan {
   std::optional<JournalFinding> finding;
   std::vector<SegmentInfo> segments;  // all of them, up to the first damaged one
 
+  // Of its newest segment; 0: none.
+  std::uint64_t identity() const { return segments.empty() ? 0 : segments.back().header.identity; }
   // The journal may be appended to.
   bool usable() const { return !finding || finding->kind == JournalFinding::Kind::torn_tail; }
   // Nothing was removed from its beginning, so it can be applied to an empty state.

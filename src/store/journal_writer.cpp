@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "journal/group.h"
 #include "store/crash_points.h"
+#include "store/segment_list.h"
 
 namespace berth::store {
-namespace fs = std::filesystem;
 namespace {
 
 // The fields of a sealed group that the writer needs; group.h fixes their places.
@@ -76,7 +75,12 @@ Status JournalWriter::go_on_in_segment() {
   room_ = std::max(options_.segment_bytes, end_.at.offset);
   if (Status cut = file_.truncate(end_.at.offset); !cut) return cut;
   if (!file_.allocate(room_)) room_ = end_.at.offset;  // full: it goes on in another one
-  return file_.sync();
+  if (Status synced = file_.sync(); !synced) return synced;
+  const Result<std::vector<SegmentHeader>> headers = segment_headers(options_.folder);
+  if (!headers) return headers.error();
+  const bool is_ours = options_.identity == 0 ||
+                       (!headers->empty() && headers->back().identity == options_.identity);
+  return is_ours ? Status(Done{}) : begin_next_segment(kSegmentHeaderSize, end_.epoch);
 }
 
 // One that is there is kept. On a full disk it gives away what stands behind it.
@@ -129,24 +133,30 @@ Status JournalWriter::begin_next_segment(std::uint64_t bytes, std::uint64_t epoc
     if (Status synced = sync_segment(); !synced) return synced;
   }
   if (Status cleared = clear_failed_write(); !cleared) return cleared;
-  const SegmentHeader header{
-      .number = end_.at.segment + 1, .first_seq = end_.next_seq, .epoch = epoch, .hash = end_.hash};
+  const SegmentHeader header{.number = end_.at.segment + 1,
+                             .first_seq = end_.next_seq,
+                             .epoch = epoch,
+                             .hash = end_.hash,
+                             .identity = options_.identity};
   std::uint64_t room = std::max(options_.segment_bytes, bytes);
-  Result<File> file = create_segment(options_.folder, header, room);
-  const auto has_its_name = [&] {
-    std::error_code ignored;
-    return fs::exists(segment_path(options_.folder, header.number), ignored);
-  };
-  if (!file && !has_its_name() && has_spare_ && bytes <= options_.segment_bytes) {
+  Result<File> file = prepare_segment(options_.folder, header, room);
+  if (!file && has_spare_ && bytes <= options_.segment_bytes) {
     room = options_.segment_bytes;
     has_spare_ = false;
-    file = create_segment_of_spare(options_.folder, header);
+    file = prepare_segment_of_spare(options_.folder, header);
   }
-  // Once it has its name, nothing may be appended to the one before.
-  if (!file) return has_its_name() ? refuse(file.error()) : file.error();
+  if (!file) return file.error();
+  // Once it may have its name, nothing may be appended to the one before.
+  if (Status named = publish_segment(*file, options_.folder, header.number); !named) {
+    return refuse(named.error());
+  }
   file_ = std::move(*file);
   room_ = room;
   end_.at = {header.number, kSegmentHeaderSize};
+  if (!options_.marked_folder.empty()) {
+    // It may lag: a disk that is full keeps nobody from going on.
+    (void)write_identity_mark(options_.marked_folder, {options_.identity, header.number});
+  }
   return Done{};
 }
 

@@ -3,8 +3,9 @@
 // The writer keeps a spare segment. It is used when there is no room for another one, and only
 // then.
 //
-// An append that failed may be tried again: nothing counts as written. After a failed sync the
-// kernel may have dropped pages, so nothing is accepted any more: the process must end and recover.
+// An append that failed may be tried again: nothing counts as written. After a failed sync, of a
+// segment or of their folder, the kernel may have dropped what it had, so nothing is accepted any
+// more: `has_failed` says so, and the process must end and recover.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "journal/wire.h"
 #include "store/durable_mark.h"
 #include "store/file.h"
+#include "store/identity.h"
 #include "store/journal_types.h"
 #include "store/segment.h"
 
@@ -25,13 +27,16 @@ namespace berth::store {
 struct JournalOptions {
   std::filesystem::path folder;
   std::uint64_t segment_bytes = 64ull << 20;
+  Identity identity = 0;                // that segments are begun with; 0: none
+  std::filesystem::path marked_folder;  // whose identity mark is kept; empty: none is
 };
 
 class JournalWriter {
  public:
   // Goes on behind `end`, the end that scan_journal found; whatever stands behind it is cut away.
   // REQUIRES a scan that found nothing, or only a torn tail. An empty folder starts at segment 1
-  // with end.next_seq, whatever the caller chose.
+  // with end.next_seq, whatever the caller chose. Behind segments without an identity a new one
+  // begins.
   static Result<std::unique_ptr<JournalWriter>> open(const JournalOptions& options,
                                                      const JournalEnd& end);
 
@@ -46,6 +51,9 @@ class JournalWriter {
   bool has_spare() const { return has_spare_; }
   // Takes room for one again.
   Status make_spare();
+
+  // A sync failed, also one inside append: trying again is no use.
+  bool has_failed() const { return refused_.has_value(); }
 
   std::uint64_t segment() const { return end_.at.segment; }  // the one being written
   const JournalEnd& end() const { return end_; }

@@ -14,5 +14,11 @@ inline std::filesystem::path snapshot_folder(const std::filesystem::path& data) 
 inline std::filesystem::path history_path(const std::filesystem::path& data) {
   return data / "history.sqlite";
 }
+inline std::filesystem::path agent_folder(const std::filesystem::path& data) {
+  return data / "agent";
+}
+inline std::filesystem::path tokens_path(const std::filesystem::path& data) {
+  return data / "tokens";
+}
 
 }  // namespace berth::store

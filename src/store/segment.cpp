@@ -16,16 +16,17 @@ namespace berth::store {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kNameDigits = 18;
-constexpr std::string_view kExtension = ".bjl";
+constexpr std::size_t kSegmentDigits = 18;
+constexpr std::string_view kSegmentExtension = ".bjl";
 constexpr std::size_t kCrcAt = 60;
 
-std::optional<std::uint64_t> number_in(const std::string& name) {
-  if (name.size() != kNameDigits + kExtension.size() || !name.ends_with(kExtension)) {
+std::optional<std::uint64_t> segment_number_in(const std::string& name) {
+  if (name.size() != kSegmentDigits + kSegmentExtension.size() ||
+      !name.ends_with(kSegmentExtension)) {
     return std::nullopt;
   }
   std::uint64_t number = 0;
-  const char* end = name.data() + kNameDigits;
+  const char* end = name.data() + kSegmentDigits;
   const auto [stop, error] = std::from_chars(name.data(), end, number);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return number;
@@ -40,6 +41,7 @@ journal::Writer encode(const SegmentHeader& header) {
   out.u64(header.epoch);
   out.u64(header.hash.hash);
   out.u64(header.hash.count);
+  out.u64(header.identity);
   while (out.size() < kCrcAt) {
     out.u8(0);
   }
@@ -56,16 +58,15 @@ ParsedSegment failure(ParsedSegment::Status status, const char* reason) {
 
 Status write_new_segment(File& file, const SegmentHeader& header, std::uint64_t bytes) {
   if (Status taken = file.allocate(bytes); !taken) return taken;
-  if (Status written = file.write_at(0, encode(header).view()); !written) return written;
-  return file.sync();
+  return file.write_at(0, encode(header).view());
 }
 
 }  // namespace
 
 fs::path segment_path(const fs::path& folder, std::uint64_t number) {
   std::string digits = std::to_string(number);
-  if (digits.size() < kNameDigits) digits.insert(0, kNameDigits - digits.size(), '0');
-  return folder / (digits + std::string(kExtension));
+  if (digits.size() < kSegmentDigits) digits.insert(0, kSegmentDigits - digits.size(), '0');
+  return folder / (digits + std::string(kSegmentExtension));
 }
 
 Result<std::vector<std::uint64_t>> segment_numbers(const fs::path& folder) {
@@ -74,7 +75,8 @@ Result<std::vector<std::uint64_t>> segment_numbers(const fs::path& folder) {
   fs::directory_iterator at(folder, error);
   if (error == std::errc::no_such_file_or_directory) return numbers;
   while (!error && at != fs::directory_iterator()) {
-    if (const auto number = number_in(at->path().filename().string())) numbers.push_back(*number);
+    if (const auto number = segment_number_in(at->path().filename().string()))
+      numbers.push_back(*number);
     at.increment(error);
   }
   if (error) return system_error("list", folder, error.value());
@@ -94,6 +96,7 @@ ParsedSegment parse_segment_header(journal::ByteView bytes, std::uint64_t number
   parsed.header.epoch = in.u64();
   parsed.header.hash.hash = in.u64();
   parsed.header.hash.count = in.u64();
+  parsed.header.identity = in.u64();
   if (magic != kSegmentMagic) return failure(damaged, "does not begin as a segment does");
   if (journal::load_le<std::uint32_t>(bytes.data() + kCrcAt) !=
       journal::crc32c(bytes.first(kCrcAt))) {
@@ -107,8 +110,8 @@ ParsedSegment parse_segment_header(journal::ByteView bytes, std::uint64_t number
   return parsed;
 }
 
-Result<File> create_segment(const fs::path& folder, const SegmentHeader& header,
-                            std::uint64_t bytes) {
+Result<File> prepare_segment(const fs::path& folder, const SegmentHeader& header,
+                             std::uint64_t bytes) {
   const fs::path path = segment_path(folder, header.number);
   Result<File> file = File::create(unpublished(path));
   if (!file) return file;
@@ -116,9 +119,6 @@ Result<File> create_segment(const fs::path& folder, const SegmentHeader& header,
     (void)remove_file(unpublished(path));  // gives back the room it took
     return written.error();
   }
-  crash_point(CrashPoint::segment_written);
-  if (Status named = publish_file(path); !named) return named.error();
-  crash_point(CrashPoint::segment_created);
   return file;
 }
 
@@ -134,17 +134,23 @@ Status make_spare(const fs::path& folder, std::uint64_t bytes) {
   return taken;
 }
 
-Result<File> create_segment_of_spare(const fs::path& folder, const SegmentHeader& header) {
-  const fs::path path = segment_path(folder, header.number);
+Result<File> prepare_segment_of_spare(const fs::path& folder, const SegmentHeader& header) {
   Result<File> file = File::open_to_write(spare_path(folder));
   if (!file) return file;
   if (Status written = file->write_at(0, encode(header).view()); !written) return written.error();
-  if (Status synced = file->sync(); !synced) return synced.error();
+  const fs::path beside = unpublished(segment_path(folder, header.number));
   std::error_code error;
-  fs::rename(spare_path(folder), unpublished(path), error);
+  fs::rename(spare_path(folder), beside, error);
   if (error) return system_error("rename", spare_path(folder), error.value());
-  if (Status named = publish_file(path); !named) return named.error();
-  return File::open_to_write(path);
+  return file;
+}
+
+Status publish_segment(File& prepared, const fs::path& folder, std::uint64_t number) {
+  if (Status synced = prepared.sync(); !synced) return synced;
+  crash_point(CrashPoint::segment_written);
+  if (Status named = publish_file(segment_path(folder, number)); !named) return named;
+  crash_point(CrashPoint::segment_created);
+  return Done{};
 }
 
 Status remove_segments_before(const fs::path& folder, std::uint64_t segment) {

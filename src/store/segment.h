@@ -4,9 +4,10 @@
 //
 //   offset  0  u32  magic "BJSG"         32  u64  running hash before its first group
 //           4  u32  format               40  u64  actions counted by that hash
-//           8  u64  number               48  u32  reserved, zero (48 to 59)
-//          16  u64  seq of first event   60  u32  CRC32C of the 60 bytes before
-//          24  u64  epoch                64  groups, one after another, then zeros
+//           8  u64  number               48  u64  identity of the data folder; 0: none
+//          16  u64  seq of first event   56  u32  reserved, zero
+//          24  u64  epoch                60  u32  CRC32C of the 60 bytes before
+//                                        64  groups, one after another, then zeros
 //
 // A segment gets its name only when its header is on disk and all before it is durable: a header
 // that is not intact is damage, never a torn write, and a later segment vouches for the earlier.
@@ -33,6 +34,7 @@ struct SegmentHeader {
   std::uint64_t first_seq = 0;
   std::uint64_t epoch = 0;
   journal::RunningHash::State hash;  // before its first group
+  std::uint64_t identity = 0;        // see identity.h; 0: written by a version that knew none
   bool operator==(const SegmentHeader&) const = default;
 };
 
@@ -55,9 +57,13 @@ struct ParsedSegment {
 };
 ParsedSegment parse_segment_header(journal::ByteView bytes, std::uint64_t number);
 
-// Creates the segment with room for `bytes`, durably.
-Result<File> create_segment(const std::filesystem::path& folder, const SegmentHeader& header,
-                            std::uint64_t bytes);
+// Writes the segment beside its place, with room for `bytes`. After an error nothing is left of it,
+// and it may be tried again.
+Result<File> prepare_segment(const std::filesystem::path& folder, const SegmentHeader& header,
+                             std::uint64_t bytes);
+// Makes it durable and gives it its name. After an error nobody knows which of both it has: the
+// journal must be read again before anything is appended.
+Status publish_segment(File& prepared, const std::filesystem::path& folder, std::uint64_t number);
 
 // Room on disk that is kept for the day when there is none: a file of zeros that can become the
 // next segment without asking for more. Behind it stands a little more, for others who need some to
@@ -65,9 +71,9 @@ Result<File> create_segment(const std::filesystem::path& folder, const SegmentHe
 constexpr std::uint64_t spare_slack(std::uint64_t segment_bytes) { return segment_bytes / 16; }
 std::filesystem::path spare_path(const std::filesystem::path& folder);
 Status make_spare(const std::filesystem::path& folder, std::uint64_t bytes);
-// The same as create_segment, out of the spare.
-Result<File> create_segment_of_spare(const std::filesystem::path& folder,
-                                     const SegmentHeader& header);
+// The same as prepare_segment, out of the spare.
+Result<File> prepare_segment_of_spare(const std::filesystem::path& folder,
+                                      const SegmentHeader& header);
 
 // Removes whole segments, the oldest first. Refuses to remove the last one.
 Status remove_segments_before(const std::filesystem::path& folder, std::uint64_t segment);

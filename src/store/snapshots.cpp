@@ -18,21 +18,22 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPiece = 4U << 20;
-constexpr std::size_t kNameDigits = 20;
-constexpr std::string_view kExtension = ".bsnap";
+constexpr std::size_t kSnapshotDigits = 20;
+constexpr std::string_view kSnapshotExtension = ".bsnap";
 
 fs::path snapshot_path(const fs::path& folder, std::uint64_t seq) {
   std::string digits = std::to_string(seq);
-  digits.insert(0, kNameDigits - digits.size(), '0');
-  return folder / (digits + std::string(kExtension));
+  digits.insert(0, kSnapshotDigits - digits.size(), '0');
+  return folder / (digits + std::string(kSnapshotExtension));
 }
 
-std::optional<std::uint64_t> seq_in(const std::string& name) {
-  if (name.size() != kNameDigits + kExtension.size() || !name.ends_with(kExtension)) {
+std::optional<std::uint64_t> snapshot_seq_in(const std::string& name) {
+  if (name.size() != kSnapshotDigits + kSnapshotExtension.size() ||
+      !name.ends_with(kSnapshotExtension)) {
     return std::nullopt;
   }
   std::uint64_t seq = 0;
-  const char* end = name.data() + kNameDigits;
+  const char* end = name.data() + kSnapshotDigits;
   const auto [stop, error] = std::from_chars(name.data(), end, seq);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return seq;
@@ -81,13 +82,21 @@ Status write_snapshot(const fs::path& folder, std::uint64_t seq, journal::ByteVi
   return published;
 }
 
+std::uint64_t identity_in_snapshot(journal::ByteView bytes) {
+  const auto reader = journal::SnapshotReader::open(bytes);
+  const auto section = reader ? reader->section(kIdentitySection) : std::nullopt;
+  if (!section) return 0;
+  journal::Reader in(*section);
+  return in.u64();
+}
+
 Result<std::vector<SnapshotFile>> list_snapshots(const fs::path& folder) {
   std::vector<SnapshotFile> files;
   std::error_code error;
   fs::directory_iterator at(folder, error);
   if (error == std::errc::no_such_file_or_directory) return files;
   while (!error && at != fs::directory_iterator()) {
-    if (const auto seq = seq_in(at->path().filename().string())) {
+    if (const auto seq = snapshot_seq_in(at->path().filename().string())) {
       std::error_code gone;
       const std::uint64_t bytes = fs::file_size(at->path(), gone);
       if (!gone) files.push_back({*seq, messages_in(at->path()), at->path(), bytes});
@@ -109,7 +118,7 @@ Result<std::vector<std::byte>> read_snapshot(const fs::path& path) {
     return damaged(
         path, "at byte " + std::to_string(error.offset) + " there should be " + error.expected);
   }
-  const auto named = seq_in(path.filename().string());
+  const auto named = snapshot_seq_in(path.filename().string());
   if (named && *named != reader->info().seq) {
     return damaged(path, "it holds the state before event " + std::to_string(reader->info().seq) +
                              ", not the one its name says");

@@ -24,6 +24,11 @@ struct SnapshotFile {
   std::uint64_t bytes = 0;
 };
 
+// The section that holds the identity of the data folder, as a u64. Beside those of the writer.
+inline constexpr std::uint32_t kIdentitySection = 64;
+// 0: it has none, or is damaged.
+std::uint64_t identity_in_snapshot(journal::ByteView bytes);
+
 // Durable when ok. REQUIRES that the journal is durable up to `seq`.
 Status write_snapshot(const std::filesystem::path& folder, std::uint64_t seq,
                       journal::ByteView bytes);

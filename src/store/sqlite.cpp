@@ -1,11 +1,13 @@
 // See sqlite.h.
 #include "store/sqlite.h"
 
+#include <system_error>
 #include <utility>
 
 #include <sqlite3.h>
 
 #include "base/assert.h"
+#include "store/file.h"
 
 namespace berth::store {
 namespace fs = std::filesystem;
@@ -152,7 +154,12 @@ Result<Connection> Connection::open(const fs::path& path, int flags) {
   return connection;
 }
 
+// SQLite would make the file readable for all; its log gets the file's own mode.
 Result<Connection> Connection::open_to_write(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (const Result<File> made = File::create(path); !made) return made.error();
+  }
   return open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 Result<Connection> Connection::open_to_read(const fs::path& path) {

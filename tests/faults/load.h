@@ -16,10 +16,15 @@ namespace berth::faults {
 class Load {
  public:
   // Each of the threads submits one task after the other until a call fails or `stop`, for the
-  // tenants in turn.
+  // tenants in turn. With `padding` their specs are larger by so many bytes, and the journal grows
+  // faster.
   Load(const support::ServerProcess& server, int threads, std::string prefix,
-       std::filesystem::path file, std::vector<std::string> tenants = {""})
-      : prefix_(std::move(prefix)), file_(std::move(file)), tenants_(std::move(tenants)) {
+       std::filesystem::path file, std::vector<std::string> tenants = {""},
+       std::size_t padding = 0)
+      : prefix_(std::move(prefix)),
+        file_(std::move(file)),
+        tenants_(std::move(tenants)),
+        padding_(padding, 'x') {
     for (int i = 0; i < threads; ++i)
       threads_.emplace_back([this, i, address = &server] { run(*address, i); });
   }
@@ -42,6 +47,7 @@ class Load {
       v1::SubmitTaskRequest request = support::append_line_task(id, file_);
       const auto turn = static_cast<std::size_t>(number + i);
       request.mutable_task()->set_user_id(tenants_[turn % tenants_.size()]);
+      if (!padding_.empty()) (*request.mutable_task()->mutable_env())["PADDING"] = padding_;
       const auto answer = client.submit(request);
       if (answer) {
         const std::lock_guard lock(mutex_);
@@ -56,6 +62,7 @@ class Load {
   const std::string prefix_;
   const std::filesystem::path file_;
   const std::vector<std::string> tenants_;
+  const std::string padding_;
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::set<std::string> acknowledged_;

@@ -145,6 +145,30 @@ TEST_F(BadDisk, TheShippedProgramPlantsNothing) {
       << server.error();
 }
 
+// A segment is begun by two more syncs, of its file and of the folder. Whichever fails, the server
+// ends: one that lives and is mute would keep everybody waiting.
+TEST_F(BadDisk, ASyncThatFailsWhileASegmentBeginsEndsTheServer) {
+  constexpr int kLast = 18;  // a segment is full by then
+  for (int nth = 10; nth <= kLast; ++nth) {
+    support::TempFolder folder;
+    const ServerProcess::Options options{
+        folder.path() / "data", {"--set", "store.segment_size=\"1MiB\""}, {}};
+    ServerProcess server(ServerProcess::faulty(options, "sync=EIO@" + std::to_string(nth)));
+    if (!server.serves()) continue;
+    client::Client client = server.client(std::chrono::seconds(5));
+    v1::SubmitTaskRequest request;
+    request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_payload(std::string(300'000, 'x'));
+    bool answered = true;
+    for (int i = 0; i < 2 * kLast && answered; ++i) {
+      request.mutable_task()->set_task_id("s-" + std::to_string(i));
+      answered = client.submit(request).ok();
+    }
+    ASSERT_FALSE(answered) << nth;
+    EXPECT_EQ(server.wait(), 74) << nth;
+  }
+}
+
 TEST_F(BadDisk, ASlowSyncIsWaitedForAndReadsAreNot) {
   ServerProcess server(ServerProcess::faulty({data(), {}, {}}, "sync_delay=1500"));
   ASSERT_TRUE(server.serves()) << server.error();

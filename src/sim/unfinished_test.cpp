@@ -105,7 +105,7 @@ TEST(Unfinished, ARunThatFinishedHasNothingToSay) {
   EXPECT_TRUE(left.unfinished.reasons.empty());
 }
 
-// Fifty thousand behind one another: explaining all would walk over a thousand million of them.
+// Fifty thousand behind one another: explaining all would walk past hundreds of millions of them.
 TEST(Unfinished, OfVeryManyAnEvenPartIsAsked) {
   const Left left = left_after("stop_at = \"2s\"\n" + kCluster + R"(
     [[workload]]

@@ -175,7 +175,7 @@ TEST(Events, APieceIsBoundedInBytes) {
   constexpr std::size_t kTasks = 600;
   for (std::size_t i = 0; i < kTasks; ++i)
     ASSERT_TRUE(
-        doors.submit("a" + std::to_string(i), response, "", "", std::string(200, 'g')).ok());
+        doors.submit("a" + std::to_string(i), response, "", "", std::string(100, 'g')).ok());
   ApiContext context(doors.running.service(), {}, {});
   v1::TaskEventsRequest request;
   request.set_from_start(true);

@@ -179,7 +179,7 @@ TEST(Events, APieceIsBoundedInBytes) {
   ApiContext context(doors.running.service(), {}, {});
   v1::TaskEventsRequest request;
   request.set_from_start(true);
-  EventSource source(context, request, "");
+  EventSource source(context, request, "", true);
   std::size_t events = 0;
   for (Piece<v1::TaskEvent> piece; !piece.ended;) {
     piece = source.pull();

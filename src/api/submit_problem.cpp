@@ -33,7 +33,7 @@ bool is_own_task(const ApiContext& context, const std::string& tenant, const std
   });
   if (!owner.empty()) return owner == tenant;
   const auto ended = find_ended(context, number, {});
-  return ended && ended->user_id() == tenant;
+  return ended.ok() && *ended && (*ended)->user_id() == tenant;
 }
 
 }  // namespace

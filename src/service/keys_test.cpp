@@ -48,7 +48,9 @@ TEST(Keys, AnswerAsAPlainMapDoesOverALongLife) {
     const bool free = known == plain.end() || known->second.forget_at <= now;
     const Keys::Known* found = keys.find(made.tenant, Keys::Kind::task_id, id, now);
     ASSERT_EQ(found == nullptr, free) << id;
-    if (found != nullptr) EXPECT_EQ(found->task.value, known->second.task);
+    if (found != nullptr) {
+      EXPECT_EQ(found->task.value, known->second.task);
+    }
     if (free) {
       TaskCard taken = made;
       taken.task.value = task * 3;

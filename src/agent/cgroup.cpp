@@ -70,6 +70,14 @@ Status prepare_group_root(const path& root) {
   return Done{};
 }
 
+Status try_group_root(const path& root) {
+  std::error_code error;
+  if (std::filesystem::exists(root, error)) return offer_controllers(root);
+  Status prepared = prepare_group_root(root);
+  ::rmdir(root.c_str());
+  return prepared;
+}
+
 Result<TaskGroup> TaskGroup::make(const std::string& path, const GroupLimits& limits) {
   TaskGroup group;
   if (path.empty()) return group;

@@ -28,6 +28,9 @@ struct GroupLimits {
 // empty. An error: the kernel does not offer it here, or does not let this process.
 Status prepare_group_root(const std::filesystem::path& root);
 
+// Whether that would do, and leaves everything as it was: another agent may be using it.
+Status try_group_root(const std::filesystem::path& root);
+
 // The group of one task, for its shim. Removed with its owner, if it is empty by then.
 class TaskGroup {
  public:

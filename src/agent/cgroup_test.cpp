@@ -64,6 +64,14 @@ TEST_F(FakeGroups, TellWhoRanOutOfMemory) {
   EXPECT_TRUE(group->ran_out_of_memory());
 }
 
+TEST_F(FakeGroups, CanBeTriedWithoutAChange) {
+  ASSERT_TRUE(try_group_root(root()).ok());
+  EXPECT_TRUE(std::filesystem::exists(root() / "1.1")) << "another agent's";
+  put(top() / "cgroup.controllers", "cpu\n");
+  EXPECT_FALSE(try_group_root(top() / "other").ok());
+  EXPECT_FALSE(std::filesystem::exists(top() / "other"));
+}
+
 TEST_F(FakeGroups, SayWhichControllerIsMissing) {
   put(top() / "cgroup.controllers", "cpu pids\n");
   const Status refused = prepare_group_root(root());

@@ -115,8 +115,10 @@ void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& fin
   const std::string folder = tasks_folder(config).string();
   std::string flaw = flaw_in_tasks_folder(config, users->has_others());
   if (flaw.empty()) {
+    const bool was_there = std::filesystem::exists(folder);
     const Status made = agent::WorkFolders(folder).prepare();
     if (!made) flaw = made.error().message;
+    if (!was_there) ::rmdir(folder.c_str());
   }
   findings.push_back(flaw.empty() ? Finding{Grade::good, "tasks: work in " + folder}
                                   : Finding{Grade::bad, "tasks: " + flaw});
@@ -126,7 +128,7 @@ void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& fin
                           " is on the disk of the data folder, and one that fills it stops both; "
                           "set tasks.folder to a folder on another file system"});
   }
-  const Result<TaskGroups> groups = task_groups(config);
+  const Result<TaskGroups> groups = task_groups(config, GroupUse::look);
   if (!groups) {
     findings.push_back({Grade::bad, "limits: " + groups.error().message});
   } else if (groups->root.empty()) {

@@ -157,7 +157,7 @@ Status Server::start_agent() {
   options.work_folder = tasks_folder(config);
   options.user_of = [this](const std::string& tenant) { return user_of(tenant); };
   options.no_new_privs = config.tasks.no_new_privs;
-  Result<TaskGroups> groups = task_groups(config);
+  Result<TaskGroups> groups = task_groups(config, GroupUse::make);
   if (!groups) return groups.error();
   if (!groups->why_not.empty()) {
     log_info(

@@ -127,12 +127,13 @@ std::string TaskUsers::sentence() const {
   return text;
 }
 
-Result<TaskGroups> task_groups(const config::ServerConfig& config) {
+Result<TaskGroups> task_groups(const config::ServerConfig& config, GroupUse use) {
   const std::string& wanted = config.tasks.cgroup;
   if (wanted == "off") return TaskGroups{};
   const bool by_name = wanted != "auto";
   TaskGroups groups{by_name ? wanted : "/sys/fs/cgroup/" + tasks_name(config), ""};
-  const Status prepared = agent::prepare_group_root(groups.root);
+  const Status prepared = use == GroupUse::make ? agent::prepare_group_root(groups.root)
+                                                : agent::try_group_root(groups.root);
   if (prepared) return groups;
   if (by_name) return Error{"tasks.cgroup: " + prepared.error().message};
   return TaskGroups{"", prepared.error().message};

@@ -5,6 +5,7 @@
 // and write the file of tokens.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -41,8 +42,9 @@ struct TaskGroups {
   std::filesystem::path root;  // empty: nothing limits them
   std::string why_not;         // for people: why nothing does; "": it was asked for
 };
-// Makes it. An error: it was asked for by name and cannot be had.
-Result<TaskGroups> task_groups(const config::ServerConfig& config);
+// Makes it, or only looks whether it could. An error: it was asked for by name and cannot be had.
+enum class GroupUse : std::uint8_t { make, look };
+Result<TaskGroups> task_groups(const config::ServerConfig& config, GroupUse use);
 
 // Where the working folders of tasks stand: as configured, or in /var/tmp under a name that says
 // whose and of which data folder.

@@ -153,7 +153,7 @@ TEST_F(OutputsTest, OfLeasesThatWroteNothingOnlyTheLastAreRemembered) {
   testing::Collector sent;
   Worker worker;
   Outputs outputs(
-      loop, worker, files, seconds(1000),
+      loop, worker, files, seconds(1000), {},
       [&](berth::v1::AgentMessage&& message) { sent.take(std::move(message)); },
       [](std::uint64_t, std::uint64_t) { return false; });
   outputs.find_kept();

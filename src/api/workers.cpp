@@ -62,7 +62,8 @@ void Workers::run() {
     } else if (later_.empty()) {
       wake_.wait(lock);
     } else {
-      wake_.wait_until(lock, later_.begin()->first);
+      const Clock::time_point due = later_.begin()->first;  // another thread may take it away
+      wake_.wait_until(lock, due);
     }
   }
 }

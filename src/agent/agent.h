@@ -12,10 +12,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -56,11 +54,6 @@ struct AgentOptions {
   // them.
   std::filesystem::path group_root;
   std::int64_t processes_max = 0;  // of a task, with its threads; 0: without limit
-  // Queue -> "simulated" or "process", for tasks without a command. Not named: simulated.
-  std::map<std::string, std::string> executors;
-  // Queues whose gangs run one process on each node, which sees all GPUs of the gang there; those
-  // of others run one for each GPU.
-  std::set<std::string> ranks_by_node;
   std::uint64_t output_cap_bytes = std::uint64_t{16} << 20;  // of each stream of an attempt
   Duration output_ttl = minutes(24 * 60);  // for tasks that name no time of their own
   std::function<Time()> clock;             // by which outputs are kept; none: the wall clock

@@ -238,17 +238,16 @@ TEST_F(AgentTest, AGangStartsWhenItIsTold) {
 }
 
 TEST_F(AgentTest, APayloadForAQueueThatRunsCommandsIsRefusedInWords) {
-  AgentOptions named = options();
-  named.executors["llm"] = "process";
-  named.executors["odd"] = "magic";
-  RunningAgent agent(named);
+  RunningAgent agent(options());
   agent.give(welcome());
-  agent.give(lease_of(1, 1));
+  berth::v1::Lease commands = lease_of(1, 1);
+  commands.set_runtime("process");
+  agent.give(commands);
   const auto refused = agent.sent.outcomes(1);
   EXPECT_EQ(refused.at(0).result().failure(), berth::v1::ERROR);
   EXPECT_NE(refused[0].result().message().find("submit it with a command"), std::string::npos);
   berth::v1::Lease odd = lease_of(2, 1);
-  odd.set_queue("odd");
+  odd.set_runtime("magic");
   agent.give(odd);
   EXPECT_NE(agent.sent.outcomes(2).at(0).result().message().find("\"magic\""), std::string::npos);
 }

@@ -89,12 +89,12 @@ TEST_F(GangTest, AllRanksHaveOnePortThatIsFree) {
 }
 
 TEST_F(GangTest, AQueueMayHaveOneProcessForEachNode) {
-  AgentOptions by_node = options();
-  by_node.ranks_by_node.insert("llm");
-  const TaskResult result =
-      run(by_node, gang_lease(1,
-                              "echo $RANK $LOCAL_RANK $NODE_RANK of $WORLD_SIZE, $LOCAL_WORLD_SIZE "
-                              "here, GPUs $CUDA_VISIBLE_DEVICES"));
+  berth::v1::Lease lease =
+      gang_lease(1,
+                 "echo $RANK $LOCAL_RANK $NODE_RANK of $WORLD_SIZE, $LOCAL_WORLD_SIZE here, GPUs "
+                 "$CUDA_VISIBLE_DEVICES");
+  lease.mutable_gang()->set_ranks_by_node(true);
+  const TaskResult result = run(options(), lease);
   EXPECT_TRUE(result.completed()) << result.message();
   EXPECT_EQ(sorted_lines(task(1).out()),
             (Lines{"[0] 0 0 0 of 2, 1 here, GPUs 0,1", "[1] 1 0 1 of 2, 1 here, GPUs 0"}));

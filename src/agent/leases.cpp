@@ -200,12 +200,8 @@ bool Leases::runs_as_command(const berth::v1::Lease& lease, const berth::v1::Lea
     return false;
   }
   const bool has_command = task.spec().command().argv_size() > 0;
-  std::string_view executor = lease.runtime();
-  if (executor.empty() && has_command) return true;
-  if (executor.empty()) {
-    const auto named = rules_.executors.find(lease.queue());
-    executor = named == rules_.executors.end() ? "simulated" : std::string_view(named->second);
-  }
+  const std::string& executor = lease.runtime();
+  if (executor.empty()) return has_command;
   if (executor == "simulated") return false;
   if (executor == "process" && has_command) return true;
   if (executor == "process") {
@@ -213,7 +209,7 @@ bool Leases::runs_as_command(const berth::v1::Lease& lease, const berth::v1::Lea
               "\" runs commands (executor \"process\") and this task has none; submit it with a "
               "command, or give the queue the executor \"simulated\".";
   } else {
-    refusal = "The executor \"" + std::string(executor) + "\" of the queue \"" + lease.queue() +
+    refusal = "The executor \"" + executor + "\" of the queue \"" + lease.queue() +
               "\" is not known here; there are \"simulated\" and \"process\".";
   }
   return false;

@@ -50,7 +50,6 @@ struct CommandRunner {
 };
 
 struct LeaseRules {
-  std::map<std::string, std::string> executors;  // as AgentOptions has them
   Duration default_run_limit{};
   double time_scale = 1.0;
 };

@@ -162,7 +162,7 @@ Intent Processes::intent_of(const berth::v1::Lease& lease, const berth::v1::Leas
 }
 
 std::vector<RankIntent> Processes::ranks_for(const berth::v1::Lease& lease) const {
-  const bool by_node = options_.ranks_by_node.contains(lease.queue());
+  const bool by_node = lease.gang().ranks_by_node();
   const std::uint32_t given = lease.gang().master_port();
   return ranks_of(lease.gang(), by_node ? RankRule::by_node : RankRule::by_gpu,
                   given != 0 ? given : find_free_port(),

@@ -66,7 +66,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
                }),
       reports_(incarnation, send_, [this](const berth::v1::Report& report) { forget(report); }),
       leases_(loop, gpus_, streams_, reports_, send_,
-              {options.executors, options.default_run_limit, options.time_scale},
+              {options.default_run_limit, options.time_scale},
               {[this](const berth::v1::Lease& lease, std::span<const int> tasks) {
                  processes_.start(lease, tasks);
                },

@@ -5,7 +5,10 @@
 #include <cmath>
 
 #include "api/task_spec_reader.h"
+#include "config/document.h"
+#include "config/fields.h"
 #include "config/sections.h"
+#include "config/server_config.h"
 #include "core/model/ranges.h"
 
 namespace berth::api {
@@ -47,14 +50,18 @@ class Merger {
     if (!flaw.empty()) wrong(field, std::move(flaw));
     to = name;
   }
-  void isolation(const std::string& name, core::Isolation& to) {
-    const std::vector<std::string> names = config::isolation_names();
+  template <class Enum>
+  void choice(const std::string& field, const std::string& name,
+              const std::vector<std::string>& names, Enum& to) {
     const auto found = std::ranges::find(names, name);
     if (found != names.end()) {
-      to = static_cast<core::Isolation>(found - names.begin());
-    } else {
-      wrong("isolation", "expected none, batch, slice or gpu");
+      to = static_cast<Enum>(found - names.begin());
+      return;
     }
+    std::string flaw = "expected ";
+    for (std::size_t i = 0; i < names.size(); ++i)
+      flaw += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    wrong(field, std::move(flaw));
   }
   void wrong(const std::string& field, std::string flaw) {
     flaws_.push_back({"config." + field, std::move(flaw)});
@@ -98,6 +105,8 @@ v1::QueueConfig config_message(const service::QueueEntry& queue, const service::
   config.set_batch_per_task_ms(ms_of(spec.batch_per_task));
   config.set_work_class(spec.work_class ? names.work_classes()[spec.work_class.value] : "");
   config.set_commands(queue.commands);
+  config.set_executor(queue.executor.empty() ? "simulated" : queue.executor);
+  config.set_ranks(queue.ranks_by_node ? "node" : "gpu");
   return config;
 }
 
@@ -110,12 +119,12 @@ v1::ModelConfig config_message(const core::ModelSpec& spec) {
   return config;
 }
 
-void merge(const v1::TenantConfig& config, service::DefineTenant& tenant,
+void merge(const v1::TenantConfig& config, config::TenantBlock& tenant,
            std::vector<FieldFlaw>& flaws) {
   Merger merger(flaws);
-  core::TenantSpec& spec = tenant.spec;
+  core::TenantSpec& spec = tenant.tenant.spec;
   if (config.has_parent()) merger.name_to("parent", config.parent(), tenant.parent);
-  if (config.has_commands()) tenant.commands = config.commands();
+  if (config.has_commands()) tenant.tenant.commands = config.commands();
   if (config.has_weight()) {
     merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
   }
@@ -146,19 +155,29 @@ void merge(const v1::TenantConfig& config, service::DefineTenant& tenant,
   if (says_either && spec.max_gpus && *spec.max_gpus < spec.guaranteed_gpus) {
     merger.wrong("max_gpus", "must be at least guaranteed_gpus");
   }
-  if (config.has_isolation()) merger.isolation(config.isolation(), spec.isolation);
+  if (config.has_isolation()) {
+    merger.choice("isolation", config.isolation(), config::isolation_names(), spec.isolation);
+  }
   if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {
-    tenant.tier = static_cast<std::uint8_t>(config.tier());
+    tenant.tenant.tier = static_cast<std::uint8_t>(config.tier());
   }
 }
 
-void merge(const v1::QueueConfig& config, service::DefineQueue& queue,
+void merge(const v1::QueueConfig& config, config::QueueBlock& queue,
            std::vector<FieldFlaw>& flaws) {
+  core::QueueSpec& spec = queue.queue.spec;
   Merger merger(flaws);
-  core::QueueSpec& spec = queue.spec;
   if (config.has_model()) merger.name_to("model", config.model(), queue.model);
-  if (config.has_work_class()) merger.name_to("work_class", config.work_class(), queue.work_class);
-  if (config.has_commands()) queue.commands = config.commands();
+  if (config.has_work_class()) {
+    merger.name_to("work_class", config.work_class(), queue.queue.work_class);
+  }
+  if (config.has_commands()) queue.queue.commands = config.commands();
+  if (config.has_executor()) {
+    merger.choice("executor", config.executor(), config::executor_names(), queue.queue.executor);
+  }
+  if (config.has_ranks()) {
+    merger.choice("ranks", config.ranks(), config::ranks_names(), queue.queue.ranks);
+  }
   if (config.has_max_batch_size() &&
       merger.within("max_batch_size", config.max_batch_size(), 1, core::kBatchSizeMax)) {
     spec.max_batch_size = config.max_batch_size();
@@ -200,6 +219,39 @@ void merge(const v1::ModelConfig& config, core::ModelSpec& spec, std::vector<Fie
   if (config.has_keep_alive_ms()) {
     merger.milliseconds_to("keep_alive_ms", config.keep_alive_ms(), spec.keep_alive);
   }
+}
+
+std::vector<config::KeyValue> key_values(const google::protobuf::Message& config) {
+  const google::protobuf::Reflection& reflection = *config.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(config, &fields);
+  std::vector<config::KeyValue> values;
+  for (const auto* field : fields) {
+    std::string value;
+    switch (field->cpp_type()) {
+      case google::protobuf::FieldDescriptor::CPPTYPE_STRING: {
+        const std::string text = reflection.GetString(config, field);
+        if (!text.empty()) value = config::toml_string(text);
+        break;
+      }
+      case google::protobuf::FieldDescriptor::CPPTYPE_BOOL:
+        value = reflection.GetBool(config, field) ? "true" : "false";
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_UINT32:
+        value = std::to_string(reflection.GetUInt32(config, field));
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_INT64:
+        value = std::to_string(reflection.GetInt64(config, field));
+        break;
+      default: {
+        // Thousandths are all that counts.
+        const auto milli = std::llround(reflection.GetDouble(config, field) * 1000.0);
+        value = config::toml_of(milli, config::thousandths(0, INT64_MAX));
+      }
+    }
+    values.push_back({field->name(), std::move(value)});
+  }
+  return values;
 }
 
 }  // namespace berth::api

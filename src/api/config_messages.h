@@ -9,8 +9,8 @@
 #include "api/problem.h"
 #include "base/time.h"
 #include "berth/v1/scheduler.pb.h"
+#include "config/block_values.h"
 #include "core/model/specs.h"
-#include "service/commands.h"
 #include "service/names.h"
 
 namespace berth::api {
@@ -22,10 +22,12 @@ v1::QueueConfig config_message(const service::QueueEntry& queue, const service::
 v1::ModelConfig config_message(const core::ModelSpec& spec);
 
 // Each notes what is wrong with the fields of `config`; what is in range is taken over.
-void merge(const v1::TenantConfig& config, service::DefineTenant& tenant,
+void merge(const v1::TenantConfig& config, config::TenantBlock& tenant,
            std::vector<FieldFlaw>& flaws);
-void merge(const v1::QueueConfig& config, service::DefineQueue& queue,
-           std::vector<FieldFlaw>& flaws);
+void merge(const v1::QueueConfig& config, config::QueueBlock& queue, std::vector<FieldFlaw>& flaws);
 void merge(const v1::ModelConfig& config, core::ModelSpec& spec, std::vector<FieldFlaw>& flaws);
+
+// The fields that are present, as keys of the configuration.
+std::vector<config::KeyValue> key_values(const google::protobuf::Message& config);
 
 }  // namespace berth::api

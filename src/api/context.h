@@ -26,7 +26,7 @@ struct MainHooks {
   bool authentication = false;
   bool simulated_gpus = false;
   std::function<v1::GetConfigResponse()> config;
-  std::function<Result<std::vector<std::string>>(bool dry_run)> reload;
+  std::function<Result<v1::ReloadConfigResponse>(bool dry_run)> reload;
   std::function<Result<v1::BackupResponse>(const std::string& path)> backup;
   std::function<void(const std::string&)> log;
   // Why the commands of a tenant may not run here, and what to do; "": they may. Empty: all may.

@@ -546,9 +546,12 @@ TEST(GrpcDoor, MainsFunctionsAreCalled) {
     response.set_toml("a = 1");
     return response;
   };
-  options.reload = [](bool dry_run) -> Result<std::vector<std::string>> {
-    if (dry_run) return std::vector<std::string>{"queue llm: max_batch_size 8 -> 9"};
-    return Error{"berth.toml:3: no such key"};
+  options.reload = [](bool dry_run) -> Result<v1::ReloadConfigResponse> {
+    if (!dry_run) return Error{"berth.toml:3: no such key"};
+    v1::ReloadConfigResponse response;
+    response.add_changes("queue llm: max_batch_size 8 -> 9");
+    response.add_refused("queue big: there is no model \"m\"");
+    return response;
   };
   Doors doors(std::move(options));
   v1::GetConfigResponse config;
@@ -561,6 +564,7 @@ TEST(GrpcDoor, MainsFunctionsAreCalled) {
   reload.set_dry_run(true);
   ASSERT_TRUE(doors.call(&Stub::ReloadConfig, reload, changes).ok());
   EXPECT_EQ(changes.changes_size(), 1);
+  EXPECT_EQ(changes.refused_size(), 1);
   v1::BackupResponse backup;
   EXPECT_EQ(doors.call(&Stub::Backup, {}, backup).error_code(), grpc::UNIMPLEMENTED);
 }

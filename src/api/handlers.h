@@ -56,6 +56,9 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
   template <class Message>
   SourcePtr<Message> guarded(const Caller& caller, SourcePtr<Message> source);
 
+  template <class Request, class Response>
+  void put(service::Section section, const Request& request, Reply<Response> reply);
+
   struct Cancelling;
   void cancel_next(const std::shared_ptr<Cancelling>& cancelling);
   std::vector<TaskNo> collect(const v1::TaskFilter& filter);

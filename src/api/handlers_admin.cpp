@@ -2,6 +2,8 @@
 #include "api/config_messages.h"
 #include "api/handlers.h"
 #include "api/outcomes.h"
+#include "config/diagnostics.h"
+#include "service/blocks.h"
 
 namespace berth::api {
 namespace {
@@ -37,58 +39,81 @@ auto creating(const Reply<Response>& reply) {
 
 }  // namespace
 
+// The fields are judged here, one by one, over what is known now; the sequencer lays them over what
+// the configuration says then.
 void Handlers::put_tenant(const Caller&, const v1::PutTenantRequest& request,
                           Reply<v1::PutTenantResponse> reply) {
-  service::DefineTenant wanted{.name = request.name(),
-                               .spec = context_.service.options().tenant_defaults,
-                               .tier = context_.service.options().tenant_default_tier,
-                               .commands = context_.service.options().tenant_default_commands};
+  const service::ServiceOptions& options = context_.service.options();
+  config::TenantBlock block{
+      request.name(),
+      {options.tenant_defaults, options.tenant_default_tier, options.tenant_default_commands, ""},
+      ""};
   context_.service.view().read([&](const service::Board& board) {
     const TenantId known = board.names().tenant(request.name());
-    if (!known) return;
-    const service::TenantEntry& entry = board.names().tenants()[known.value];
-    wanted.spec = entry.spec;
-    wanted.tier = entry.tier;
-    wanted.commands = entry.commands;
-    const TenantId parent = entry.spec.parent;
-    if (parent) wanted.parent = board.names().tenants()[parent.value].name;
+    if (known) block = service::tenant_block(board.names(), known);
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted, flaws);
+  merge(request.config(), block, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
-  control(std::move(wanted), failing(reply), creating(reply));
+  put(service::Section::tenants, request, std::move(reply));
 }
 
 void Handlers::put_queue(const Caller&, const v1::PutQueueRequest& request,
                          Reply<v1::PutQueueResponse> reply) {
-  service::DefineQueue wanted{.name = request.name()};
+  config::QueueBlock block{.name = request.name()};
   context_.service.view().read([&](const service::Board& board) {
     const QueueId known = board.names().queue(request.name());
-    if (!known) return;
-    wanted.spec = board.names().queues()[known.value].spec;
-    wanted.commands = board.names().queues()[known.value].commands;
-    const ModelId model = wanted.spec.model;
-    const WorkClassId work_class = wanted.spec.work_class;
-    if (model) wanted.model = board.names().models()[model.value].name;
-    if (work_class) wanted.work_class = board.names().work_classes()[work_class.value];
+    if (known) block = service::queue_block(board.names(), known);
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted, flaws);
+  merge(request.config(), block, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
-  control(std::move(wanted), failing(reply), creating(reply));
+  put(service::Section::queues, request, std::move(reply));
 }
 
 void Handlers::put_model(const Caller&, const v1::PutModelRequest& request,
                          Reply<v1::PutModelResponse> reply) {
-  service::DefineModel wanted{.name = request.name()};
+  core::ModelSpec spec;
   context_.service.view().read([&](const service::Board& board) {
     const ModelId known = board.names().model(request.name());
-    if (known) wanted.spec = board.names().models()[known.value].spec;
+    if (known) spec = board.names().models()[known.value].spec;
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
-  merge(request.config(), wanted.spec, flaws);
+  merge(request.config(), spec, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
-  control(std::move(wanted), failing(reply), creating(reply));
+  put(service::Section::models, request, std::move(reply));
+}
+
+template <class Request, class Response>
+void Handlers::put(service::Section section, const Request& request, Reply<Response> reply) {
+  control(service::PutSettings{section, request.name(), key_values(request.config()),
+                               context_.service.options().wall_clock()},
+          failing(reply), creating(reply));
+}
+
+void Handlers::revert_config(const Caller&, const v1::RevertConfigRequest& request,
+                             Reply<v1::RevertConfigResponse> reply) {
+  service::RevertSettings wanted{std::nullopt, request.name()};
+  for (const auto section :
+       {service::Section::tenants, service::Section::queues, service::Section::models}) {
+    if (request.kind() == noun_of(section)) wanted.section = section;
+  }
+  if (!request.kind().empty() && !wanted.section) {
+    return reply(bad_field(
+        "kind", "expected tenant, queue or model, found " + config::quoted(request.kind())));
+  }
+  if (request.kind().empty() != request.name().empty()) {
+    return reply(bad_field(request.name().empty() ? "name" : "kind",
+                           "give both kind and name, or neither for all that was put"));
+  }
+  control(std::move(wanted), failing(reply), [reply](const service::ControlOutcome& outcome) {
+    v1::RevertConfigResponse response;
+    for (const std::string& sentence : outcome.told)
+      response.add_changes(sentence);
+    for (const std::string& sentence : outcome.refused)
+      response.add_refused(sentence);
+    reply(std::move(response));
+  });
 }
 
 void Handlers::get_config(const Caller&, const v1::GetConfigRequest&,
@@ -102,12 +127,9 @@ void Handlers::reload_config(const Caller&, const v1::ReloadConfigRequest& reque
                              Reply<v1::ReloadConfigResponse> reply) {
   if (!context_.hooks.reload) return reply(not_possible("a configuration file"));
   context_.slow.post([this, dry_run = request.dry_run(), reply] {
-    const auto changes = context_.hooks.reload(dry_run);
-    if (!changes.ok()) return reply(failed(changes.error()));
-    v1::ReloadConfigResponse response;
-    for (const std::string& change : *changes)
-      response.add_changes(change);
-    reply(std::move(response));
+    auto answer = context_.hooks.reload(dry_run);
+    if (!answer.ok()) return reply(failed(answer.error()));
+    reply(std::move(*answer));
   });
 }
 

@@ -94,6 +94,7 @@ void fill_queue(v1::QueueStatus& status, std::size_t i, Time now, const Board& b
   status.set_cancelled(line.ends.cancelled);
   status.set_expired(line.ends.expired);
   *status.mutable_config() = config_message(entry, board.names());
+  status.set_removed(entry.removed);
   if (!entry.spec.model) return;
   const service::ModelLine& model = board.models()[entry.spec.model.value];
   status.set_model(board.names().models()[entry.spec.model.value].name);
@@ -153,18 +154,36 @@ std::vector<core::LedgerLine> ledger_with_below(const Board& board) {
   return core::summed_upwards(parents, board.ledger());
 }
 
-// Calls fill(i) for each of `count` entries, or for the one named. A name that is not there is
-// told.
+// What left the configuration and is used no more is not shown any more.
+bool is_forgotten(const Board& board, QueueId queue) {
+  return board.names().queues()[queue.value].removed && live_tasks(board, queue) == 0;
+}
+bool is_forgotten(const Board& board, ModelId model) {
+  if (!board.names().models()[model.value].removed) return false;
+  for (std::uint32_t i = 0; i < board.names().queues().size(); ++i) {
+    const bool names_it = board.names().queues()[i].spec.model == model;
+    if (names_it && !is_forgotten(board, QueueId{i})) return false;
+  }
+  return std::ranges::none_of(board.gpus(),
+                              [&](const auto& gpu) { return gpu.models.contains(model); });
+}
+bool is_forgotten(const Board&, GpuId) { return false; }
+bool is_forgotten(const Board&, TenantId) { return false; }
+
+// Calls fill(i) for each of the entries, or for the one named. A name that is not there is told.
 template <class Number, class Entries, class Fill>
-std::optional<Problem> each_named(const std::string& noun, const std::string& name, Number number,
-                                  const Entries& entries, const Fill& fill) {
+std::optional<Problem> each_named(const Board& board, const std::string& noun,
+                                  const std::string& name, Number number, const Entries& entries,
+                                  const Fill& fill) {
+  if (number && is_forgotten(board, number)) number = Number::none();
   if (!name.empty() && !number) return no_such(noun, name, names_in(entries));
   if (number) {
     fill(static_cast<std::size_t>(number.value));
     return std::nullopt;
   }
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    fill(i);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!is_forgotten(board, Number{static_cast<std::uint32_t>(i)})) fill(i);
+  }
   return std::nullopt;
 }
 
@@ -176,7 +195,8 @@ void Handlers::get_gpu_status(const Caller& caller, const v1::GetGPUStatusReques
   const std::string tenant = sees_all(caller) ? "" : caller.tenant;
   const service::View& view = context_.service.view();
   auto missing = view.read([&](const Board& board) {
-    return each_named("gpu", request.gpu(), board.names().gpu(request.gpu()), board.names().gpus(),
+    return each_named(board, "gpu", request.gpu(), board.names().gpu(request.gpu()),
+                      board.names().gpus(),
                       [&](std::size_t i) { fill_gpu(*response.add_gpus(), i, tenant, board); });
   });
   if (missing) return reply(std::move(*missing));
@@ -196,7 +216,7 @@ void Handlers::get_queue_status(const Caller&, const v1::GetQueueStatusRequest& 
   v1::GetQueueStatusResponse response;
   const Time now = context_.now();
   auto missing = context_.service.view().read([&](const Board& board) {
-    return each_named("queue", request.task_type(), board.names().queue(request.task_type()),
+    return each_named(board, "queue", request.task_type(), board.names().queue(request.task_type()),
                       board.names().queues(),
                       [&](std::size_t i) { fill_queue(*response.add_queues(), i, now, board); });
   });
@@ -208,7 +228,7 @@ void Handlers::get_model_status(const Caller&, const v1::GetModelStatusRequest& 
                                 Reply<v1::GetModelStatusResponse> reply) {
   v1::GetModelStatusResponse response;
   auto missing = context_.service.view().read([&](const Board& board) {
-    return each_named("model", request.model(), board.names().model(request.model()),
+    return each_named(board, "model", request.model(), board.names().model(request.model()),
                       board.names().models(),
                       [&](std::size_t i) { fill_model(*response.add_models(), i, board); });
   });
@@ -227,7 +247,7 @@ void Handlers::get_tenant_status(const Caller& caller, const v1::GetTenantStatus
   v1::GetTenantStatusResponse response;
   auto missing = context_.service.view().read([&](const Board& board) {
     const std::vector<core::LedgerLine> with_below = ledger_with_below(board);
-    return each_named("tenant", name, board.names().tenant(name), board.names().tenants(),
+    return each_named(board, "tenant", name, board.names().tenant(name), board.names().tenants(),
                       [&](std::size_t i) {
                         v1::TenantStatus& status = *response.add_tenants();
                         fill_tenant(status, i, board);

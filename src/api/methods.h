@@ -71,6 +71,9 @@ namespace berth::api {
         get, "/v1/config", "", reader, "Every key with its value and origin")                      \
   UNARY(ReloadConfig, reload_config, ReloadConfigRequest, ReloadConfigResponse,                    \
         post, "/v1/config/reload", "", admin, "Read the configuration file again")                 \
+  UNARY(RevertConfig, revert_config, RevertConfigRequest, RevertConfigResponse,                    \
+        post, "/v1/config/revert", "", admin,                                                      \
+        "Undo what was put, of one tenant, queue or model or of all")                              \
   UNARY(Backup, backup, BackupRequest, BackupResponse,                                             \
         post, "/v1/backup", "", admin, "Copy the data to a new folder on the server")
 // clang-format on

@@ -77,6 +77,11 @@ Problem problem_of(const core::Reason& reason, const service::Board& board, Time
   return problem;
 }
 
+std::uint64_t live_tasks(const service::Board& board, QueueId queue) {
+  const service::QueueLine& line = board.queues()[queue.value];
+  return line.waiting + line.pending + line.running;
+}
+
 namespace {
 
 Problem short_of_room(std::int64_t free_mib, std::int64_t reserve_mib) {
@@ -108,6 +113,17 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                              : "the task_id belongs to a task with other content"};
     case unknown_queue:
       return no_such("queue", outcome.what, names_in(board.names().queues()));
+    case removed_queue: {
+      const std::uint64_t live = live_tasks(board, board.names().queue(outcome.what));
+      if (live == 0) return no_such("queue", outcome.what, names_in(board.names().queues()));
+      return {.code = Code::failed_precondition,
+              .reason = "queue_removed",
+              .message = "queue " + quoted(outcome.what) +
+                         " is not in the configuration any more: it finishes the " +
+                         std::to_string(live) + (live == 1 ? " task" : " tasks") +
+                         " it has and takes no new ones",
+              .metadata = {{"subject", outcome.what}, {"have", std::to_string(live)}}};
+    }
     case unknown_gpu_kind: {
       const std::vector<std::string>& known = board.names().kinds();
       Problem problem = no_such("gpu_kind", outcome.what, known);
@@ -180,6 +196,9 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   }
   if (outcome.kind == service::ControlOutcome::Kind::too_many_classes) {
     return bad_field("config.work_class", outcome.flaw);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::bad_setting) {
+    return bad_field("config", outcome.flaw);
   }
   std::vector<std::string> known;  // of tenants nobody is told
   if (outcome.noun == "queue") known = names_in(board.names().queues());

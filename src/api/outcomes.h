@@ -33,13 +33,20 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                    const service::Board& board, Time now);
 Problem problem_of(const service::ControlOutcome& outcome, const service::Board& board, Time now);
 
-// Of tenants, queues, models, GPUs.
+// Tasks of the queue that have not ended.
+std::uint64_t live_tasks(const service::Board& board, QueueId queue);
+
+// The names of tenants, queues, models or GPUs, but for those that were removed.
 template <class Entries>
 std::vector<std::string> names_in(const Entries& entries) {
   std::vector<std::string> names;
   names.reserve(entries.size());
-  for (const auto& entry : entries)
+  for (const auto& entry : entries) {
+    if constexpr (requires { entry.removed; }) {
+      if (entry.removed) continue;
+    }
     names.push_back(entry.name);
+  }
   return names;
 }
 

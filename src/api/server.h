@@ -30,7 +30,7 @@ struct ApiOptions {
   std::string version;
   bool simulated_gpus = false;
   std::function<v1::GetConfigResponse()> config;
-  std::function<Result<std::vector<std::string>>(bool dry_run)> reload;
+  std::function<Result<v1::ReloadConfigResponse>(bool dry_run)> reload;
   std::function<Result<v1::BackupResponse>(const std::string& path)> backup;
   std::function<void(const std::string&)> log;
   std::function<std::string(const std::string& tenant)> commands_refused;  // see MainHooks

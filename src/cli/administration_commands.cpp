@@ -110,17 +110,23 @@ int run_reload(const Call& call) {
   request.set_dry_run(call.args.has("--dry-run"));
   const auto answer = session->client().reload(request);
   if (!answer) return session->fail("reload the configuration", answer.failure());
+  const auto refused = static_cast<std::uint64_t>(answer->refused_size());
+  const int done = refused > 0 ? kConflict : kOk;
   if (session->format() == Format::json) {
     session->print_json(*answer);
-    return kOk;
+    return done;
   }
   for (const std::string& sentence : answer->changes())
     call.console.out << harmless(sentence) << "\n";
+  for (const std::string& sentence : answer->refused())
+    call.console.err << "refused: " << harmless(sentence) << "\n";
   const auto count = static_cast<std::uint64_t>(answer->changes_size());
-  session->say(count == 0 ? "nothing to change"
-                          : plural(count, "change") +
-                                (request.dry_run() ? "; next: berth reload" : " made"));
-  return kOk;
+  std::string words =
+      count == 0 ? "nothing to change"
+                 : plural(count, "change") + (request.dry_run() ? "; next: berth reload" : " made");
+  if (refused > 0) words += "; " + std::to_string(refused) + " refused";
+  session->say(words);
+  return done;
 }
 
 int run_backup(const Call& call) {

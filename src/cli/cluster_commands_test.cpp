@@ -190,6 +190,12 @@ TEST_F(Cluster, ReloadAndBackup) {
   EXPECT_EQ(ran.err, "1 change; next: berth reload\n");
   EXPECT_TRUE(server.request<v1::ReloadConfigRequest>("ReloadConfig").dry_run());
   EXPECT_EQ(run({"reload"}).err, "1 change made\n");
+  reload.add_refused("tenant \"gold\": too much");
+  server.answer("ReloadConfig", reload);
+  ran = run({"reload"});
+  EXPECT_EQ(ran.code, 7);
+  EXPECT_EQ(ran.err, "refused: tenant \"gold\": too much\n1 change made; 1 refused\n");
+  EXPECT_EQ(run({"reload", "-o", "json"}).code, 7);
   v1::BackupResponse backup;
   backup.set_path("/b/1");
   backup.set_bytes(4096);

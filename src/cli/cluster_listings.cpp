@@ -69,13 +69,16 @@ Listing list_of(const v1::GetQueueStatusResponse& answer) {
                    {"MEAN-LOAD", true, true},
                    {"RESIDENT-ON"}});
   for (const v1::QueueStatus& queue : answer.queues()) {
-    listing.add(
-        {queue.name(), running_or_not(queue.paused(), queue.draining()), queue.model(),
-         queue.config().work_class(), count_text(queue.ready()), count_text(queue.waiting()),
-         count_text(queue.running()), queue.ready() > 0 ? time_text(queue.oldest_wait_ms()) : "",
-         count_text(queue.completed()), count_text(queue.failed()), count_text(queue.cancelled()),
-         count_text(queue.expired()), count_text(queue.batches()), count_text(queue.loads()),
-         mean_time(queue.load_ms_total(), queue.loads()), joined(queue.resident_on())});
+    listing.add({queue.name(),
+                 queue.removed() ? Cell{"removed", Colour::yellow}
+                                 : running_or_not(queue.paused(), queue.draining()),
+                 queue.model(), queue.config().work_class(), count_text(queue.ready()),
+                 count_text(queue.waiting()), count_text(queue.running()),
+                 queue.ready() > 0 ? time_text(queue.oldest_wait_ms()) : "",
+                 count_text(queue.completed()), count_text(queue.failed()),
+                 count_text(queue.cancelled()), count_text(queue.expired()),
+                 count_text(queue.batches()), count_text(queue.loads()),
+                 mean_time(queue.load_ms_total(), queue.loads()), joined(queue.resident_on())});
   }
   return listing;
 }

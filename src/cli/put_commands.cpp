@@ -42,6 +42,8 @@ constexpr std::array kQueueFlags = {
     Flag{"--batch-per-task", "DURATION", "what each task adds"},
     Flag{"--work-class", "NAME", "whose speed counts on each GPU; \"\": the general one"},
     Flag{"--commands", "true|false", "whether its tasks may have some"},
+    Flag{"--executor", "simulated|process", "what runs its tasks"},
+    Flag{"--ranks", "gpu|node", "what a gang's command runs once for"},
 };
 constexpr std::array kModelFlags = {
     Flag{"--weights", "SIZE", "VRAM of the weights"},
@@ -168,7 +170,10 @@ constexpr Command command(std::string_view name, std::string_view summary, int (
           .reach = Reach::server,
           .flags = flags,
           .positional = kName,
-          .description = "A field that is not given keeps its value, or its default for a new one.",
+          .description =
+              "A field that is not given keeps its value, or its default for a new one. What is\n"
+              "put holds against the configuration file, also after a reload or a restart, until\n"
+              "'berth config revert' undoes it.",
           .examples = examples};
 }
 

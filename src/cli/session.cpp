@@ -32,6 +32,18 @@ std::string setting(const Call& call, std::string_view flag, const std::string& 
   return from_environment.empty() ? otherwise : from_environment;
 }
 
+// What stands on several lines, as the errors of a configuration, stays so, indented.
+std::string harmless_lines(std::string_view text) {
+  while (text.ends_with('\n'))
+    text.remove_suffix(1);
+  std::string result;
+  for (std::size_t end = 0; end != text.npos; text.remove_prefix(end == text.npos ? 0 : end + 1)) {
+    end = text.find('\n');
+    result += (result.empty() ? "" : "\n  ") + harmless(text.substr(0, end));
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<Session> Session::open(const Call& call, int& code) {
@@ -104,7 +116,8 @@ std::string Session::nearest(const client::Failure& failure) {
   const auto queue = args().value("--queue");
   if (failure.code != grpc::StatusCode::NOT_FOUND || !queue || failure.reason != "unknown_queue")
     return {};
-  if (failure.message.find("did you mean") != std::string::npos) return {};
+  for (const char* said : {"; did you mean ", "; known: "})
+    if (failure.message.find(said) != std::string::npos) return {};
   const auto known = client_.queues({});
   if (!known) return {};
   std::vector<std::string> names;
@@ -122,7 +135,7 @@ int Session::fail(const std::string& what, const client::Failure& failure) {
     return complain(console(), "cannot " + what + ": " + not_there->why + "\n" + not_there->advice,
                     kUnavailable);
   }
-  std::string text = "cannot " + what + ": " + harmless(failure.message) + nearest(failure);
+  std::string text = "cannot " + what + ": " + harmless_lines(failure.message) + nearest(failure);
   for (const client::FieldProblem& problem : failure.fields) {
     const std::string line = problem.field + ": " + problem.description;
     if (line != failure.message) text += "\n  " + harmless(line);

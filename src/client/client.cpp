@@ -210,6 +210,9 @@ Answer<v1::GetConfigResponse> Client::config() {
 Answer<v1::ReloadConfigResponse> Client::reload(const v1::ReloadConfigRequest& request) {
   return call(&Stub::PrepareAsyncReloadConfig, request);
 }
+Answer<v1::RevertConfigResponse> Client::revert(const v1::RevertConfigRequest& request) {
+  return call(&Stub::PrepareAsyncRevertConfig, request);
+}
 Answer<v1::BackupResponse> Client::backup(const v1::BackupRequest& request) {
   return call(&Stub::PrepareAsyncBackup, request, Repeat::unsafe);
 }

@@ -71,6 +71,7 @@ class Client {
   Answer<v1::PutModelResponse> put_model(const v1::PutModelRequest& request);
   Answer<v1::GetConfigResponse> config();
   Answer<v1::ReloadConfigResponse> reload(const v1::ReloadConfigRequest& request);
+  Answer<v1::RevertConfigResponse> revert(const v1::RevertConfigRequest& request);
   // Never tried again: the folder of a backup that was made would be in the way.
   Answer<v1::BackupResponse> backup(const v1::BackupRequest& request);
 

@@ -99,24 +99,34 @@ void tell_keys(const LoadedConfig& before, const LoadedConfig& next, ConfigChang
 
 template <class Spec>
 void tell_blocks(std::string_view noun, const std::vector<Change<Spec>>& list,
-                 std::vector<std::string>& sentences) {
+                 const WasPut& was_put, std::vector<std::string>& sentences) {
   for (const Change<Spec>& change : list) {
     if (change.kind == ChangeKind::changed) continue;  // said key by key
-    const bool added = change.kind == ChangeKind::added;
-    sentences.push_back(std::string(noun) + " " + config::quoted(change.name) +
-                        (added ? " is added" : " is removed"));
+    const std::string named = std::string(noun) + " " + config::quoted(change.name);
+    if (change.kind == ChangeKind::added) {
+      sentences.push_back(named + " is added");
+    } else if (was_put && was_put(noun, change.name)) {
+      sentences.push_back(named + " is removed from the file and stays, because it was put");
+    } else {
+      sentences.push_back(removal_sentence(noun, change.name));
+    }
   }
 }
 
 }  // namespace
 
-ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
+std::string removal_sentence(std::string_view noun, const std::string& name) {
+  const std::string named = std::string(noun) + " " + config::quoted(name) + " is removed: ";
+  if (noun == "queue") return named + "it takes no new tasks, and is forgotten when it is empty";
+  if (noun == "model") return named + "it is forgotten when no queue names it and no GPU has it";
+  return named + "it has the tenant_defaults from now on";
+}
+
+ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next, const WasPut& was_put) {
   const ServerConfig& old = before.config;
   const ServerConfig& now = next.config;
   ConfigChanges result;
-  if (old.policy != now.policy) result.policy = now.policy;
   if (old.table_every != now.table_every) result.table_every = now.table_every;
-  if (old.tenant_defaults != now.tenant_defaults) result.tenant_defaults = now.tenant_defaults;
   result.tenants = changes_of(old.tenants, now.tenants, [&](Tenant a, Tenant b) {
     if (parent_of(a, old) != parent_of(b, now)) return false;
     a.spec.parent = b.spec.parent;
@@ -138,9 +148,9 @@ ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next) {
   tell_whole(kSimulatedGpus, old.gpus.simulated != now.gpus.simulated);
   tell_whole(kKinds, old.gpus.kinds != now.gpus.kinds);
   tell_whole(kNodes, old.nodes != now.nodes);
-  tell_blocks("tenant", result.tenants, result.sentences);
-  tell_blocks("model", result.models, result.sentences);
-  tell_blocks("queue", result.queues, result.sentences);
+  tell_blocks("tenant", result.tenants, was_put, result.sentences);
+  tell_blocks("model", result.models, was_put, result.sentences);
+  tell_blocks("queue", result.queues, was_put, result.sentences);
   return result;
 }
 

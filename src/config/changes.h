@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/load_config.h"
@@ -23,12 +25,9 @@ struct Change {
 };
 
 struct ConfigChanges {
-  std::optional<core::PolicySpec> policy;  // the new one, if it differs
-  std::optional<Duration> table_every;
-  std::optional<TenantDefaults> tenant_defaults;
+  std::optional<Duration> table_every;  // the new one, if it differs
   std::vector<Change<Tenant>> tenants;
   std::vector<Change<core::ModelSpec>> models;
-  // A queue's model is a position in the models of the configuration that its spec is from.
   std::vector<Change<Queue>> queues;
   std::vector<std::string> restart;    // keys that hold after a restart only
   std::vector<std::string> sentences;  // all of the above for people, one each
@@ -36,6 +35,13 @@ struct ConfigChanges {
   bool empty() const { return sentences.empty(); }
 };
 
-ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next);
+// Whether a block of this noun ("queue") was put, so that it stays when the file drops it.
+using WasPut = std::function<bool(std::string_view noun, const std::string& name)>;
+
+ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next,
+                      const WasPut& was_put = {});
+
+// What becomes of a tenant, queue or model that stands in the configuration no more.
+std::string removal_sentence(std::string_view noun, const std::string& name);
 
 }  // namespace berth::config

@@ -45,17 +45,12 @@ TEST(Changes, TheSameValuesAreNoChangeHoweverTheyAreWritten) {
                       "[[gpus.simulated]]\nname = \"l4\"\nkind = \"L4\"\nvram_gb = 24\n")
                   .empty());
   EXPECT_TRUE(none.restart.empty());
-  EXPECT_FALSE(none.policy);
 }
 
 TEST(Changes, PolicyAndDefaults) {
   const ConfigChanges found = between("",
                                       "[policy]\npatience = \"1s\"\n[tenant_defaults]\n"
                                       "max_queue_size = 5\n");
-  ASSERT_TRUE(found.policy);
-  EXPECT_EQ(found.policy->patience, seconds(1));
-  ASSERT_TRUE(found.tenant_defaults);
-  EXPECT_EQ(found.tenant_defaults->tenant.spec.max_queue_size, 5U);
   ASSERT_EQ(found.tenants.size(), 1U);  // the tenant `default` has the defaults
   EXPECT_EQ(found.tenants[0].kind, ChangeKind::changed);
   EXPECT_TRUE(found.restart.empty());
@@ -66,7 +61,6 @@ TEST(Changes, PolicyAndDefaults) {
 
 TEST(Changes, HowOftenTheServerLearnsIsNoMatterOfTheCore) {
   const ConfigChanges found = between("", "[policy]\ntable_every = \"0s\"\n");
-  EXPECT_FALSE(found.policy);
   ASSERT_TRUE(found.table_every);
   EXPECT_EQ(*found.table_every, Duration{0});
   EXPECT_TRUE(found.restart.empty());
@@ -75,7 +69,6 @@ TEST(Changes, HowOftenTheServerLearnsIsNoMatterOfTheCore) {
 
 TEST(Changes, AKeyThatIsShownInAnotherUnitIsStillAChange) {
   const ConfigChanges found = between("", "[policy]\nusage_window = \"1234567us\"\n");
-  EXPECT_TRUE(found.policy);
   EXPECT_EQ(found.sentences, (Texts{"policy.usage_window: not set becomes \"1234.567ms\"",
                                     "policy.usage_window_minutes: 5 becomes not set"}));
 }
@@ -92,8 +85,10 @@ TEST(Changes, TenantsComeChangeAndGo) {
   EXPECT_EQ(found.tenants[1].spec.spec.max_gpus, Milli{2000});
   EXPECT_EQ(found.tenants[2].kind, ChangeKind::removed);
   EXPECT_EQ(found.tenants[2].name, "a");
-  EXPECT_EQ(found.sentences, (Texts{"tenants.b.max_gpus: not set becomes 2",
-                                    "tenant \"c\" is added", "tenant \"a\" is removed"}));
+  EXPECT_EQ(found.sentences,
+            (Texts{"tenants.b.max_gpus: not set becomes 2", "tenant \"c\" is added",
+                   "tenant \"a\" is removed: it has the tenant_defaults from "
+                   "now on"}));
 }
 
 TEST(Changes, TenantsAreTheSameWhereverTheirParentStands) {
@@ -120,7 +115,8 @@ model = "b"
   EXPECT_TRUE(moved.queues.empty());
   ASSERT_EQ(moved.models.size(), 1U);
   EXPECT_EQ(moved.models[0].kind, ChangeKind::removed);
-  EXPECT_EQ(moved.sentences, Texts{"model \"a\" is removed"});
+  EXPECT_EQ(moved.sentences, Texts{"model \"a\" is removed: it is forgotten when no queue "
+                                   "names it and no GPU has it"});
 
   const LoadedConfig next = load(std::string(kModels) + "executor = \"process\"\n");
   const ConfigChanges changed = changes(load(kModels), next);
@@ -148,6 +144,17 @@ TEST(Changes, BuiltInQueuesGoAsQueues) {
   EXPECT_TRUE(found.restart.empty());
 }
 
+TEST(Changes, WhatWasPutStaysWhenTheFileDropsIt) {
+  const std::string queues = "[[queues]]\nname = \"a\"\n[[queues]]\nname = \"b\"\n";
+  const auto was_put = [](std::string_view noun, const std::string& name) {
+    return noun == "queue" && name == "b";
+  };
+  EXPECT_EQ(changes(load(queues), load(""), was_put).sentences,
+            (Texts{"queue \"a\" is removed: it takes no new tasks, and is forgotten when it is "
+                   "empty",
+                   "queue \"b\" is removed from the file and stays, because it was put"}));
+}
+
 TEST(Changes, WhatNeedsARestartIsNamed) {
   const ConfigChanges found = between("", R"(
 [server]
@@ -162,7 +169,6 @@ vram = "24GB"
   EXPECT_EQ(found.restart, (Texts{"server.data", "store.keep_snapshots", "gpus.simulated"}));
   EXPECT_EQ(found.sentences[0], "server.data: \"./var\" becomes \"elsewhere\" after a restart");
   EXPECT_EQ(found.sentences[2], "gpus.simulated: others after a restart");
-  EXPECT_FALSE(found.policy);
   EXPECT_TRUE(found.tenants.empty());
   EXPECT_TRUE(found.queues.empty());
 }

@@ -24,11 +24,6 @@ void read_word(TableReader& table, std::string_view key, std::span<const std::st
   out = names[position];
 }
 
-void read_rights(TableReader& table, Tenant& tenant) {
-  table.number("tier", tenant.tier, integers(0, core::kTiers - 1));
-  table.boolean("commands", tenant.commands);
-}
-
 }  // namespace
 
 void read_server(TableReader& table, ServerSection& server) {
@@ -96,7 +91,7 @@ void read_tasks(TableReader& table, TaskSection& tasks) {
     table.error("cgroup",
                 "tasks.cgroup: expected \"auto\", \"off\" or the path of a control group "
                 "such as \"/sys/fs/cgroup/berth\", found " +
-                    quoted(tasks.cgroup));
+                    config::quoted(tasks.cgroup));
   }
   table.number("max_processes", tasks.max_processes, integers(0, 4 * kMillion));
   table.finish();
@@ -104,16 +99,21 @@ void read_tasks(TableReader& table, TaskSection& tasks) {
 
 void read_tenant_defaults(TableReader& table, TenantDefaults& defaults) {
   read_tenant_limits(table, defaults.tenant.spec);
-  read_rights(table, defaults.tenant);
+  read_tenant_rights(table, defaults.tenant);
   table.number("max_tenants", defaults.max_tenants, integers(1, kMillion));
   table.boolean("make_unknown", defaults.make_unknown);
   table.finish();
 }
 
+void read_tenant_rights(TableReader& table, Tenant& tenant) {
+  table.number("tier", tenant.tier, integers(0, core::kTiers - 1));
+  table.boolean("commands", tenant.commands);
+}
+
 void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
                  Tenant& tenant) {
   read_tenant(table, tenants, name, tenant.spec);
-  read_rights(table, tenant);
+  read_tenant_rights(table, tenant);
   table.text("unix_user", tenant.unix_user);
   table.finish();
 }

@@ -23,6 +23,9 @@ void read_cluster(TableReader& table, const FileSource& files, std::vector<NodeB
 // What [gpus], [node] and [[cluster.nodes]] must be together.
 void check_hardware(TableReader& root, const ServerConfig& config);
 
+// What a tenant's tasks may be: `tier`, `commands`.
+void read_tenant_rights(TableReader& table, Tenant& tenant);
+
 // `tenant` holds the defaults when it comes.
 void read_tenant(TableReader& table, std::span<const std::string> tenants, std::string& name,
                  Tenant& tenant);

@@ -1,4 +1,4 @@
-// berth config check, berth config show.
+// berth config check, berth config show, berth config revert.
 #include <algorithm>
 
 #include "cli/session.h"
@@ -14,7 +14,7 @@ constexpr cli::Flag kCheckFlags[] = {kConfigFlag, kSetFlag};
 constexpr cli::Flag kShowFlags[] = {
     kConfigFlag,
     kSetFlag,
-    {"--running", "", "of the running server, with what was reloaded"},
+    {"--running", "", "of the running server, with what was reloaded and put"},
     {"--origin", "", "a line per key: value and where it came from"}};
 constexpr cli::Positional kFile[] = {{"FILE", "the configuration; instead of --config", false}};
 
@@ -80,6 +80,49 @@ int show(const cli::Call& call) {
   return print(*session, config_message(*loaded));
 }
 
+int revert(const cli::Call& call) {
+  const auto& words = call.args.positional();
+  v1::RevertConfigRequest request;
+  if (words.size() == 1) {
+    return cli::bad_usage(call, "expected KIND and NAME, such as tenant research, or neither");
+  }
+  if (words.size() == 2) {
+    constexpr std::string_view kKinds[] = {"tenant", "queue", "model"};
+    if (std::ranges::find(kKinds, words[0]) == std::end(kKinds)) {
+      return cli::bad_usage(call, "expected tenant, queue or model, found \"" + words[0] + "\"");
+    }
+    request.set_kind(words[0]);
+    request.set_name(words[1]);
+  }
+  int code = cli::kOk;
+  auto session = cli::Session::open(call, code);
+  if (!session) return code;
+  const std::string what = words.empty() ? "what was put" : words[0] + " " + words[1];
+  const auto answer = session->client().revert(request);
+  if (!answer) return session->fail("revert " + what, answer.failure());
+  const int done = answer->refused().empty() ? cli::kOk : cli::kConflict;
+  if (session->format() == cli::Format::json) {
+    session->print_json(*answer);
+    return done;
+  }
+  for (const std::string& sentence : answer->changes())
+    call.console.out << cli::harmless(sentence) << "\n";
+  for (const std::string& sentence : answer->refused())
+    call.console.err << "refused: " << cli::harmless(sentence) << "\n";
+  if (answer->changes().empty() && answer->refused().empty()) {
+    session->say(words.empty() ? "nothing to revert: all is as the configuration says"
+                               : "nothing to revert: " + what + " is as the configuration says");
+  }
+  return done;
+}
+
+constexpr cli::Positional kBlock[] = {
+    {"KIND", "tenant, queue or model; without it, all that was put", false},
+    {"NAME", "of the tenant, queue or model", false}};
+constexpr std::string_view kRevertExamples[] = {
+    "berth config revert tenant research",
+    "berth config revert",
+};
 constexpr std::string_view kShowExamples[] = {
     "berth config show berth.toml",
     "berth config show --running --origin",
@@ -92,8 +135,21 @@ constexpr cli::Command kConfigCommands[] = {
      "print the configuration: as it would be used, or of a running server",
      "[FILE] [OPTIONS]\n--running [OPTIONS]", show, cli::Reach::server, kShowFlags, kFile,
      "All keys, with the defaults of those that nobody set. --running, or --server, asks the\n"
-     "server for the configuration in force; that needs an administrator's token.",
+     "server for the configuration in force, with what was put; that needs an administrator's\n"
+     "token.",
      kShowExamples},
+    {"config revert",
+     cli::Group::administration,
+     "undo what was put: the configuration file holds again",
+     "[KIND NAME] [OPTIONS]",
+     revert,
+     cli::Reach::server,
+     {},
+     kBlock,
+     "What 'berth put' set holds against the file until it is reverted; this takes effect at\n"
+     "once. A queue that exists only because it was put is removed: it takes no new tasks and\n"
+     "is forgotten when it is empty.",
+     kRevertExamples},
 };
 
 }  // namespace

@@ -36,12 +36,15 @@ ServerTrials trials_from(const cli::Console& console) {
 }
 
 void reload_and_tell(Server& server) {
-  const Result<std::vector<std::string>> changes = server.reload(false);
-  if (!changes)
-    return log_warning("the configuration was not reloaded: " + changes.error().message);
-  if (changes->empty()) return log_info("reloaded; nothing has changed");
-  for (const std::string& change : *changes)
+  const Result<v1::ReloadConfigResponse> answer = server.reload(false);
+  if (!answer) return log_warning("the configuration was not reloaded: " + answer.error().message);
+  for (const std::string& change : answer->changes())
     log_info("reloaded: " + change);
+  for (const std::string& refusal : answer->refused())
+    log_warning("refused: " + refusal);
+  if (answer->changes().empty() && answer->refused().empty()) {
+    log_info("reloaded; nothing has changed");
+  }
 }
 
 int serve(const cli::Call& call) {

@@ -1,18 +1,20 @@
 // See server.h.
 #include "main/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <unistd.h>
 
 #include "agent/file_limit.h"
 #include "cli/commands.h"
+#include "cli/text.h"
 #include "main/clock.h"
 #include "main/config_message.h"
 #include "main/log.h"
+#include "main/settings.h"
 #include "main/wanted.h"
 #include "store/backup.h"
 #include "store/layout.h"
@@ -21,6 +23,11 @@ namespace berth::main {
 namespace {
 
 using config::ServerConfig;
+
+// A disk that takes nothing is not waited for longer.
+constexpr std::chrono::seconds kReloadPatience{20};
+// Lines of the greeting about settings.
+constexpr std::size_t kSettingsGreeted = 10;
 
 service::ServiceOptions service_options(const ServerConfig& config) {
   service::ServiceOptions options;
@@ -50,25 +57,6 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.log = log_warning;
   options.inform = log_info;
   return options;
-}
-
-std::map<std::string, std::string> executors_of(const ServerConfig& config) {
-  const std::vector<std::string> names = config::executor_names();
-  std::map<std::string, std::string> executors;
-  for (std::size_t i = 0; i < config.queues.size(); ++i) {
-    const auto executor = static_cast<std::size_t>(config.queues.specs[i].executor);
-    executors[config.queues.names[i]] = names[executor];
-  }
-  return executors;
-}
-
-std::set<std::string> ranked_by_node(const ServerConfig& config) {
-  std::set<std::string> queues;
-  for (std::size_t i = 0; i < config.queues.size(); ++i) {
-    if (config.queues.specs[i].ranks == config::RanksBy::node)
-      queues.insert(config.queues.names[i]);
-  }
-  return queues;
 }
 
 void tell_of_gpus(const v1::Report& report) {
@@ -110,7 +98,12 @@ Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
   if (Status found = server->find_users(); !found) return found.error();
   if (Status opened = server->open_service(); !opened) return opened.error();
   if (Status started = server->start_agent(); !started) return started.error();
+  auto configured = server->configured_.get_future();
   if (Status welcomed = server->wait_for_agent(); !welcomed) return welcomed.error();
+  // Durable before the welcome, which is behind it in the journal; unless the disk is full.
+  if (configured.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    server->tell_settings(configured.get());
+  }
   if (Status started = server->start_api(); !started) return started.error();
   return server;
 }
@@ -141,7 +134,9 @@ Status Server::open_service() {
   Result<std::unique_ptr<service::Service>> opened = service::Service::open(std::move(options));
   if (!opened) return opened.error();
   service_ = std::move(*opened);
-  service_->configure(controls_for(config_.config));
+  service_->configure(
+      {wanted_by(config_.config, wall_unix_ns())},
+      [this](const service::ControlOutcome& outcome) { configured_.set_value(outcome); });
   return Done{};
 }
 
@@ -172,8 +167,6 @@ Status Server::start_agent() {
   options.gpus = hardware_.gpus;
   options.launcher_program = "/proc/self/exe";  // the same binary, whatever has become of its name
   options.command_files = agent::raise_file_limit();
-  options.executors = executors_of(config);
-  options.ranks_by_node = ranked_by_node(config);
   options.output_cap_bytes = static_cast<std::uint64_t>(config.tasks.output_cap);
   options.output_ttl = config.tasks.output_ttl;
   options.clock = service_->options().clock;
@@ -264,35 +257,80 @@ Status Server::start_api() {
   return Done{};
 }
 
-Result<std::vector<std::string>> Server::reload(bool dry_run) {
+Result<v1::ReloadConfigResponse> Server::reload(bool dry_run) {
+  const std::lock_guard one(reload_mutex_);
   config::Diagnostics diagnostics;
   std::optional<config::LoadedConfig> next = config::load_config(sources_, diagnostics);
   if (!next) return Error{diagnostics.text()};
-  const std::lock_guard lock(config_mutex_);
-  config::ConfigChanges changes = config::changes(config_, *next);
   Result<TaskUsers> users = TaskUsers::from(users_after(config_.config, next->config));
   if (!users) return users.error();
-  if (dry_run || changes.empty()) return changes.sentences;
-  const auto tell = [](const service::ControlOutcome& outcome) {
-    if (!outcome.flaw.empty()) log_warning("not as configured: " + outcome.flaw);
+  const service::Names names = known_names();
+  const config::LoadedConfig before = in_force(config_, names);
+  v1::ReloadConfigResponse response;
+  const std::vector<std::string> kept = kept_puts(config_, *next, names);
+  const auto tell = [&](const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : sentences)
+      response.add_changes(sentence);
   };
-  for (service::Control& control : controls_for(changes, next->config)) {
-    if (!service_->offer(service::ControlCommand{std::move(control), tell})) {
-      return Error{"the server has too much to do; try again"};
-    }
+  if (dry_run) {
+    tell(changes_between(before, with_puts(*next, names), names).sentences);
+    tell(kept);
+    return response;
+  }
+  const auto answer = std::make_shared<std::promise<service::ControlOutcome>>();
+  std::future<service::ControlOutcome> outcome = answer->get_future();
+  service::ControlCommand command{
+      wanted_by(next->config, wall_unix_ns()),
+      [answer](const service::ControlOutcome& made) { answer->set_value(made); }};
+  if (!service_->offer(std::move(command))) {
+    return Error{"the server has too much to do; try again"};
+  }
+  {
+    const std::lock_guard lock(config_mutex_);
+    config_ = std::move(*next);
   }
   {
     const std::lock_guard users_lock(users_mutex_);
     users_ = std::move(*users);
   }
+  if (outcome.wait_for(kReloadPatience) != std::future_status::ready) {
+    return Error{
+        "the configuration was read, but the journal cannot be written: it holds when it can; see "
+        "the server's log"};
+  }
+  const service::ControlOutcome made = outcome.get();
+  const config::ConfigChanges changes =
+      changes_between(before, in_force(config_, known_names()), names);
+  tell(changes.sentences);
+  tell(kept);
+  tell(made.told);
+  for (const std::string& sentence : made.refused)
+    response.add_refused(sentence);
   if (changes.table_every) service_->learn_every(*changes.table_every);
-  config_ = std::move(*next);
-  return changes.sentences;
+  return response;
+}
+
+service::Names Server::known_names() const {
+  return service_->view().read([](const service::Board& board) { return board.names(); });
 }
 
 v1::GetConfigResponse Server::config_response() const {
   const std::lock_guard lock(config_mutex_);
-  return config_message(config_);
+  return service_->view().read([&](const service::Board& board) {
+    return config_message(in_force(config_, board.names()));
+  });
+}
+
+// What the start made of the configuration that people may not expect.
+void Server::tell_settings(const service::ControlOutcome& outcome) {
+  const std::vector<std::string> against = service_->view().read(
+      [&](const service::Board& board) { return puts_against(config_, board.names()); });
+  for (const std::string& sentence : outcome.refused)
+    settings_told_.push_back("refused: " + sentence);
+  for (const auto* list : {&against, &outcome.told})
+    settings_told_.insert(settings_told_.end(), list->begin(), list->end());
+  for (const std::string& sentence : settings_told_)
+    log_warning(sentence);
 }
 
 std::string Server::greeting() const {
@@ -304,7 +342,14 @@ std::string Server::greeting() const {
   text += "  data  " + config_.config.server.data + "\n";
   text += "  tasks commands run " + users_.sentence() + "; each in a folder of its own in " +
           tasks_folder(config_.config).string() + "\n";
-  return text + listing(hardware_, config_.config);
+  text += listing(hardware_, config_.config);
+  for (std::size_t i = 0; i < std::min(settings_told_.size(), kSettingsGreeted); ++i)
+    text += "  " + cli::harmless(settings_told_[i]) + "\n";
+  if (settings_told_.size() > kSettingsGreeted) {
+    text += "  and " + std::to_string(settings_told_.size() - kSettingsGreeted) +
+            " more such: berth config show --running --origin\n";
+  }
+  return text;
 }
 
 void Server::stop() {

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,8 +35,9 @@ class Server {
                                                ServerTrials trials = {});
   ~Server();
 
-  // Reads the configuration again: what can change without a restart does. One sentence per change.
-  Result<std::vector<std::string>> reload(bool dry_run);
+  // Reads the configuration again: what can change without a restart does, and is on disk when this
+  // returns. A sentence for each change and each refusal.
+  Result<v1::ReloadConfigResponse> reload(bool dry_run);
 
   // Health says no, requests under way are answered, a snapshot is written; tasks go on.
   void stop();
@@ -55,7 +57,10 @@ class Server {
   void to_agent(v1::ServerMessage&& message);
   Result<std::optional<agent::TaskUser>> user_of(const std::string& tenant) const;
   v1::GetConfigResponse config_response() const;
+  service::Names known_names() const;
+  void tell_settings(const service::ControlOutcome& outcome);
 
+  std::mutex reload_mutex_;  // one at a time
   mutable std::mutex config_mutex_;
   config::LoadedConfig config_;
   mutable std::mutex users_mutex_;
@@ -63,6 +68,8 @@ class Server {
   const config::ConfigSources sources_;
   const ServerTrials trials_;
   Hardware hardware_;
+  std::promise<service::ControlOutcome> configured_;  // by what the service made of the start
+  std::vector<std::string> settings_told_;            // for the greeting
   std::unique_ptr<service::Service> service_;
   std::filesystem::path group_root_;  // of the tasks' control groups; empty: none
   std::uint64_t session_ = 0;

@@ -1,77 +1,33 @@
 // See wanted.h.
 #include "main/wanted.h"
 
-#include <string>
+#include "service/blocks.h"
 
 namespace berth::main {
-namespace {
 
-service::DefineQueue definition(const std::string& name, const config::Queue& queue,
-                                const config::ServerConfig& in) {
-  const ModelId model = queue.spec.model;
-  return {name, model ? in.models.names[model.value] : "", queue.spec, queue.work_class,
-          queue.commands};
-}
-
-service::DefineTenant definition(const std::string& name, const config::Tenant& tenant,
-                                 const config::ServerConfig& in) {
-  const TenantId parent = tenant.spec.parent;
-  return {name, tenant.spec, tenant.tier, parent ? in.tenants.names[parent.value] : "",
-          tenant.commands};
-}
-
-}  // namespace
-
-std::vector<service::Control> controls_for(const config::ServerConfig& config) {
-  std::vector<service::Control> controls;
-  controls.emplace_back(service::DefinePolicy{config.policy});
+service::Configure wanted_by(const config::ServerConfig& config, std::int64_t wall_unix_ns) {
+  service::Configure wanted{.policy = config.policy, .wall_unix_ns = wall_unix_ns};
+  const config::Tenant& defaults = config.tenant_defaults.tenant;
+  wanted.tenant_defaults = {.spec = defaults.spec,
+                            .tier = defaults.tier,
+                            .max_tenants = config.tenant_defaults.max_tenants,
+                            .make_unknown = config.tenant_defaults.make_unknown,
+                            .commands = defaults.commands};
   for (std::size_t i = 0; i < config.models.size(); ++i)
-    controls.emplace_back(service::DefineModel{config.models.names[i], config.models.specs[i]});
-  for (std::size_t i = 0; i < config.queues.size(); ++i)
-    controls.emplace_back(definition(config.queues.names[i], config.queues.specs[i], config));
-  for (std::size_t i = 0; i < config.tenants.size(); ++i)
-    controls.emplace_back(definition(config.tenants.names[i], config.tenants.specs[i], config));
-  return controls;
-}
-
-std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
-                                           const config::ServerConfig& next) {
-  using config::ChangeKind;
-  std::vector<service::Control> controls;
-  if (changes.policy) controls.emplace_back(service::DefinePolicy{*changes.policy});
-  if (changes.tenant_defaults) {
-    const config::Tenant& tenant = changes.tenant_defaults->tenant;
-    controls.emplace_back(service::DefineTenantDefaults{
-        .spec = tenant.spec,
-        .tier = tenant.tier,
-        .max_tenants = changes.tenant_defaults->max_tenants,
-        .make_unknown = changes.tenant_defaults->make_unknown,
-        .commands = tenant.commands});
+    wanted.models.push_back({config.models.names[i], config.models.specs[i]});
+  for (std::size_t i = 0; i < config.queues.size(); ++i) {
+    const config::Queue& queue = config.queues.specs[i];
+    const ModelId model = queue.spec.model;
+    wanted.queues.push_back(service::definition_of(config::QueueBlock{
+        config.queues.names[i], queue, model ? config.models.names[model.value] : ""}));
   }
-  for (const auto& model : changes.models) {
-    if (model.kind != ChangeKind::removed) {
-      controls.emplace_back(service::DefineModel{model.name, model.spec});
-    }
+  for (std::size_t i = 0; i < config.tenants.size(); ++i) {
+    const config::Tenant& tenant = config.tenants.specs[i];
+    const TenantId parent = tenant.spec.parent;
+    wanted.tenants.push_back(service::definition_of(config::TenantBlock{
+        config.tenants.names[i], tenant, parent ? config.tenants.names[parent.value] : ""}));
   }
-  for (const auto& queue : changes.queues) {
-    if (queue.kind == ChangeKind::removed) {
-      controls.emplace_back(service::SetQueueDraining{queue.name, true});
-      continue;
-    }
-    controls.emplace_back(definition(queue.name, queue.spec, next));
-    if (queue.kind == ChangeKind::added) {
-      controls.emplace_back(service::SetQueueDraining{queue.name, false});
-    }
-  }
-  for (const auto& tenant : changes.tenants) {
-    if (tenant.kind == ChangeKind::removed) {
-      const config::Tenant& defaults = next.tenant_defaults.tenant;
-      controls.emplace_back(definition(tenant.name, defaults, next));
-    } else {
-      controls.emplace_back(definition(tenant.name, tenant.spec, next));
-    }
-  }
-  return controls;
+  return wanted;
 }
 
 }  // namespace berth::main

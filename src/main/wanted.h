@@ -1,20 +1,12 @@
-// A configuration as the controls that bring a service to it.
+// A configuration as the command that brings a service to it.
 #pragma once
 
-#include <vector>
-
-#include "config/changes.h"
 #include "config/server_config.h"
 #include "service/commands.h"
 
 namespace berth::main {
 
-// Policy, models, queues, tenants: what differs becomes events, the rest nothing.
-std::vector<service::Control> controls_for(const config::ServerConfig& config);
-
-// What a reload asks for. Removed queues drain, removed tenants fall back to the
-// defaults, removed models stay until nobody uses them.
-std::vector<service::Control> controls_for(const config::ConfigChanges& changes,
-                                           const config::ServerConfig& next);
+// Policy, defaults, models, queues, tenants: what differs becomes events, the rest nothing.
+service::Configure wanted_by(const config::ServerConfig& config, std::int64_t wall_unix_ns);
 
 }  // namespace berth::main

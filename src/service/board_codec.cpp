@@ -155,6 +155,13 @@ bool is_next(const Names& names, const Note& note) {
   } else if (const auto* commands = std::get_if<CommandsAllowed>(&note)) {
     const bool is_tenant = commands->noun == CommandsAllowed::Noun::tenant;
     return commands->number < (is_tenant ? names.tenants().size() : names.queues().size());
+  } else if (const auto* runs = std::get_if<QueueRuns>(&note)) {
+    return runs->queue.value < names.queues().size();
+  } else if (const auto* removed = std::get_if<Removed>(&note)) {
+    const bool is_queue = removed->section == Section::queues;
+    return removed->number < (is_queue ? names.queues().size() : names.models().size());
+  } else if (std::holds_alternative<SettingPut>(note) || std::holds_alternative<PutsKnown>(note)) {
+    return true;
   }
   return false;
 }

@@ -14,10 +14,12 @@
 #include <variant>
 #include <vector>
 
+#include "config/block_values.h"
 #include "core/model/explanation.h"
 #include "core/model/reason.h"
 #include "core/model/specs.h"
 #include "core/packing/mix.h"
+#include "service/notes.h"
 #include "service/task_card.h"
 
 namespace berth::service {
@@ -42,6 +44,7 @@ struct SubmitOutcome {
     conflict,   // the id or request id belongs to other content: `task` is that one
     refused,    // by the core: `reason`
     unknown_queue,
+    removed_queue,            // it is in the configuration no more; `what` names it
     unknown_gpu_kind,         // `what` names it
     unknown_tenant,           // and it may not be made
     unknown_dependency,       // `what` names it
@@ -110,7 +113,9 @@ struct DefineQueue {
   std::string model;            // "": none
   core::QueueSpec spec;         // its model and class are not read
   std::string work_class = {};  // "": none
-  bool commands = true;         // its tasks may have some
+  std::string executor = {};    // "": simulated, but for tasks with a command
+  bool ranks_by_node = false;
+  bool commands = true;  // its tasks may have some
 };
 struct DefineModel {
   std::string name;
@@ -123,6 +128,28 @@ struct DefineTenantDefaults {
   std::size_t max_tenants = 10'000;
   bool make_unknown = true;  // false: submits of unknown tenants are refused
   bool commands = true;
+};
+// All that a configuration says of the above. What is known and stands neither here nor was put is
+// removed.
+struct Configure {
+  core::PolicySpec policy;
+  DefineTenantDefaults tenant_defaults;
+  std::vector<DefineModel> models;
+  std::vector<DefineQueue> queues;
+  std::vector<DefineTenant> tenants;  // each behind its parent
+  std::int64_t wall_unix_ns = 0;
+};
+// Keys of one block that hold against what the configuration says of it, until they are reverted.
+struct PutSettings {
+  Section section = Section::tenants;
+  std::string name;
+  std::vector<config::KeyValue> values;
+  std::int64_t wall_unix_ns = 0;
+};
+// What was put is no more: of one block, or of all.
+struct RevertSettings {
+  std::optional<Section> section;  // none: all of all
+  std::string name;
 };
 struct DefinePolicy {
   core::PolicySpec spec;
@@ -143,10 +170,11 @@ struct ExplainTask {
 // The same, of what packing knows.
 struct ReadPacking {};
 
-using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
-                             SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant,
-                             DefineQueue, DefineModel, DefineTenantDefaults, DefinePolicy,
-                             PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
+using Control =
+    std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
+                 SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant, DefineQueue,
+                 DefineModel, DefineTenantDefaults, DefinePolicy, Configure, PutSettings,
+                 RevertSettings, PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
 
 // What packing knows of the work that comes.
 struct PackingKnown {
@@ -157,16 +185,26 @@ struct PackingKnown {
 };
 
 struct ControlOutcome {
-  enum class Kind : std::uint8_t { done, unknown_name, refused, bad_tree, too_many_classes };
+  enum class Kind : std::uint8_t {
+    done,
+    unknown_name,
+    refused,
+    bad_tree,
+    too_many_classes,
+    bad_setting,
+  };
   Kind kind = Kind::done;
   core::Reason reason;         // of a refusal by the core
   std::string noun;            // unknown_name: "queue"
   std::string name;            // and "lmm"
   std::string flaw;            // bad_tree: why the tenant cannot stand below its parent;
-                               // too_many_classes: why the queue's work cannot be of that one
-  std::uint64_t count = 0;     // tasks cancelled, tasks that waited for the signal
+                               // too_many_classes: why the queue's work cannot be of that one;
+                               // bad_setting: what is wrong with the block as it would be
+  std::uint64_t count = 0;     // tasks cancelled, tasks that waited for the signal, blocks reverted
   std::uint64_t stopping = 0;  // of those cancelled: they run, and end when their processes have
   bool created = false;        // Define…: it is new
+  std::vector<std::string> told;     // Configure, RevertSettings: a sentence for each change
+  std::vector<std::string> refused;  // and what was not done, and why
   std::optional<core::Explanation> explanation;
   std::optional<PackingKnown> packing;  // ReadPacking, PutPackingTable: as it is now
 };

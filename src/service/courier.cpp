@@ -62,9 +62,13 @@ v1::Gang gang_of(std::span<const GpuId> gpus, const Board& board) {
 void note_batch(Courier::Errand& errand, const core::BatchStarted& batch, const Board& board) {
   name_gpus(errand, batch.gpus, board);
   if (batch.gpus.empty()) errand.agent = agent_of(batch.node, board);
-  if (batch.gpus.size() > 1) errand.gang = gang_of(batch.gpus, board);
   const QueueEntry& queue = board.names().queues()[batch.queue.value];
+  if (batch.gpus.size() > 1) {
+    errand.gang = gang_of(batch.gpus, board);
+    errand.gang.set_ranks_by_node(queue.ranks_by_node);
+  }
   errand.queue = queue.name;
+  errand.executor = queue.executor;
   errand.queue_spec = queue.spec;
   if (queue.spec.work_class) {
     errand.work_class = board.names().work_classes()[queue.spec.work_class.value];
@@ -121,6 +125,7 @@ v1::ServerMessage Courier::lease_for(Errand& errand, const core::BatchStarted& b
   lease.set_batch_base_us(errand.queue_spec.batch_base.ns / kNsPerUs);
   lease.set_batch_per_task_us(errand.queue_spec.batch_per_task.ns / kNsPerUs);
   lease.set_work_class(std::move(errand.work_class));
+  lease.set_runtime(std::move(errand.executor));
   for (std::string& gpu : errand.gpus)
     lease.add_gpus(std::move(gpu));
   if (errand.gang.size() > 0) *lease.mutable_gang() = std::move(errand.gang);

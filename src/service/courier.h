@@ -43,6 +43,7 @@ class Courier {
     Mib weights{0};
     core::QueueSpec queue_spec;
     std::string work_class;  // of the queue; "": none
+    std::string executor;    // likewise
     Time now;
   };
   // Under the view's lock, after the action was applied. Nothing to carry: adds nothing.

@@ -132,6 +132,16 @@ void Names::allow(const CommandsAllowed& commands) {
   }
 }
 
+const PutKeys* Names::put(Section section, const std::string& name) const {
+  const auto at = puts_.find({section, name});
+  return at == puts_.end() ? nullptr : &at->second;
+}
+
+void Names::set_removed(const Removed& what) {
+  if (what.section == Section::queues) grown(queues_, what.number).removed = what.removed;
+  if (what.section == Section::models) grown(models_, what.number).removed = what.removed;
+}
+
 void Names::apply(const Note& note) {
   if (const auto* t = std::get_if<TenantNamed>(&note)) {
     TenantEntry& entry = grown(tenants_, t->tenant.value);
@@ -141,6 +151,18 @@ void Names::apply(const Note& note) {
   } else if (const auto* q = std::get_if<QueueNamed>(&note)) {
     grown(queues_, q->queue.value).name = q->name;
     queue_index_[q->name] = q->queue.value;
+  } else if (const auto* runs = std::get_if<QueueRuns>(&note)) {
+    QueueEntry& entry = grown(queues_, runs->queue.value);
+    entry.executor = runs->executor;
+    entry.ranks_by_node = runs->ranks_by_node;
+  } else if (const auto* put = std::get_if<SettingPut>(&note)) {
+    puts_[{put->section, put->name}][put->key] = {put->value, put->wall_unix_ns};
+  } else if (const auto* reverted = std::get_if<SettingsReverted>(&note)) {
+    puts_.erase({reverted->section, reverted->name});
+  } else if (const auto* removed = std::get_if<Removed>(&note)) {
+    set_removed(*removed);
+  } else if (std::holds_alternative<PutsKnown>(note)) {
+    knows_puts_ = true;
   } else if (const auto* m = std::get_if<ModelNamed>(&note)) {
     grown(models_, m->model.value).name = m->name;
     model_index_[m->name] = m->model.value;
@@ -228,16 +250,25 @@ std::vector<Note> Names::notes() const {
   std::vector<Note> notes;
   for (std::uint32_t i = 0; i < tenants_.size(); ++i)
     notes.emplace_back(TenantNamed{{i}, tenants_[i].name, tenants_[i].tier});
-  for (std::uint32_t i = 0; i < queues_.size(); ++i)
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     notes.emplace_back(QueueNamed{{i}, queues_[i].name});
+    notes.emplace_back(QueueRuns{{i}, queues_[i].executor, queues_[i].ranks_by_node});
+    if (queues_[i].removed) notes.emplace_back(Removed{Section::queues, i});
+  }
+  for (std::uint32_t i = 0; i < models_.size(); ++i) {
+    notes.emplace_back(ModelNamed{{i}, models_[i].name});
+    if (models_[i].removed) notes.emplace_back(Removed{Section::models, i});
+  }
   const auto add_forbidden = [&](CommandsAllowed::Noun noun, const auto& entries) {
     for (std::uint32_t i = 0; i < entries.size(); ++i)
       if (!entries[i].commands) notes.emplace_back(CommandsAllowed{noun, i, false});
   };
   add_forbidden(CommandsAllowed::Noun::tenant, tenants_);
   add_forbidden(CommandsAllowed::Noun::queue, queues_);
-  for (std::uint32_t i = 0; i < models_.size(); ++i)
-    notes.emplace_back(ModelNamed{{i}, models_[i].name});
+  if (knows_puts_) notes.emplace_back(PutsKnown{});
+  for (const auto& [block, keys] : puts_)
+    for (const auto& [key, put] : keys)
+      notes.emplace_back(SettingPut{block.first, block.second, key, put.value, put.wall_unix_ns});
   const auto add_parts = [&](PartNamed::Noun noun, const std::vector<std::string>& names) {
     for (std::uint32_t i = 0; i < names.size(); ++i)
       notes.emplace_back(PartNamed{noun, i, names[i]});

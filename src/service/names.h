@@ -33,12 +33,16 @@ struct QueueEntry {
   std::string name;
   core::QueueSpec spec;
   bool commands = true;  // its tasks may have some
+  std::string executor;  // "": simulated, but for tasks with a command
+  bool ranks_by_node = false;
   bool paused = false;
   bool draining = false;
+  bool removed = false;  // it is in the configuration no more and takes no new tasks
 };
 struct ModelEntry {
   std::string name;
   core::ModelSpec spec;
+  bool removed = false;  // it is in the configuration no more
 };
 struct NodeEntry {
   std::string name;
@@ -64,6 +68,13 @@ struct TableEntry {
   Time since;
 };
 
+// What was put of a block, by key.
+struct PutKey {
+  std::string value;  // as TOML; "": none
+  std::int64_t wall_unix_ns = 0;
+};
+using PutKeys = std::map<std::string, PutKey>;
+
 class Names {
  public:
   const std::vector<TenantEntry>& tenants() const { return tenants_; }
@@ -77,6 +88,11 @@ class Names {
   const TableEntry& packing_table() const { return packing_table_; }
   // By what the instants have their names for people.
   const ClockMapped& clock() const { return clock_; }
+  const std::map<std::pair<Section, std::string>, PutKeys>& puts() const { return puts_; }
+  // Null: nothing was put of it.
+  const PutKeys* put(Section section, const std::string& name) const;
+  // False: the journal is from before puts were kept.
+  bool knows_puts() const { return knows_puts_; }
 
   // None: no such name.
   TenantId tenant(std::string_view name) const;
@@ -128,6 +144,7 @@ class Names {
   void set_lost(NodeId node, bool lost);
   void name_signal(const SignalNamed& signal);
   void forget(const NameForgotten& name);
+  void set_removed(const Removed& what);
 
   std::vector<TenantEntry> tenants_;
   std::vector<QueueEntry> queues_;
@@ -142,6 +159,8 @@ class Names {
   core::PolicySpec policy_;
   TableEntry packing_table_;
   ClockMapped clock_;
+  std::map<std::pair<Section, std::string>, PutKeys> puts_;
+  bool knows_puts_ = false;
   GroupId next_group_{0};
   SignalId next_signal_{0};
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;

@@ -82,6 +82,13 @@ void get(Reader& in, NameForgotten::Noun& noun) {
   noun = static_cast<NameForgotten::Noun>(byte);
 }
 
+void put(Writer& out, Section section) { out.u8(static_cast<std::uint8_t>(section)); }
+void get(Reader& in, Section& section) {
+  const std::uint8_t byte = in.u8();
+  if (byte > static_cast<std::uint8_t>(Section::models)) in.fail("a section");
+  section = static_cast<Section>(byte);
+}
+
 using Labels = std::vector<std::pair<std::string, std::string>>;
 void put(Writer& out, const Labels& labels) {
   out.u32(static_cast<std::uint32_t>(labels.size()));
@@ -129,6 +136,16 @@ void fields(Visit&& visit, N& n) {
     visit(n.noun, n.number, n.allowed);
   } else if constexpr (std::is_same_v<T, NameForgotten>) {
     visit(n.noun, n.tenant, n.name);
+  } else if constexpr (std::is_same_v<T, QueueRuns>) {
+    visit(n.queue, n.executor, n.ranks_by_node);
+  } else if constexpr (std::is_same_v<T, SettingPut>) {
+    visit(n.section, n.name, n.key, n.value, n.wall_unix_ns);
+  } else if constexpr (std::is_same_v<T, SettingsReverted>) {
+    visit(n.section, n.name);
+  } else if constexpr (std::is_same_v<T, Removed>) {
+    visit(n.section, n.number, n.removed);
+  } else if constexpr (std::is_same_v<T, PutsKnown>) {
+    visit();
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -208,6 +225,16 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_carried(in, at);
     case 15:
       return read_plain<NameForgotten>(in);
+    case 16:
+      return read_plain<QueueRuns>(in);
+    case 17:
+      return read_plain<SettingPut>(in);
+    case 18:
+      return read_plain<SettingsReverted>(in);
+    case 19:
+      return read_plain<Removed>(in);
+    case 20:
+      return read_plain<PutsKnown>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};

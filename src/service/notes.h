@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -129,9 +130,56 @@ struct NameForgotten {
   bool operator==(const NameForgotten&) const = default;
 };
 
+// How the queue's work runs. Told for each queue that is configured, and when it changes.
+struct QueueRuns {
+  QueueId queue;
+  std::string executor;  // "": simulated, but for tasks with a command
+  bool ranks_by_node = false;
+  bool operator==(const QueueRuns&) const = default;
+};
+
+// The sections of the configuration whose blocks can be put by the API.
+enum class Section : std::uint8_t { tenants, queues, models };
+constexpr std::string_view name_of(Section section) {
+  constexpr std::string_view kNames[] = {"tenants", "queues", "models"};
+  return kNames[static_cast<std::size_t>(section)];
+}
+constexpr std::string_view noun_of(Section section) {
+  return name_of(section).substr(0, name_of(section).size() - 1);
+}
+
+// A key of a block was put; it holds against the file until it is reverted. A block that was put
+// has at least the key "name".
+struct SettingPut {
+  Section section = Section::tenants;
+  std::string name;
+  std::string key;
+  std::string value;  // as TOML; "": none
+  std::int64_t wall_unix_ns = 0;
+  bool operator==(const SettingPut&) const = default;
+};
+// The block is what the file says of it again.
+struct SettingsReverted {
+  Section section = Section::tenants;
+  std::string name;
+  bool operator==(const SettingsReverted&) const = default;
+};
+// The queue or model is in the configuration no more, or is again.
+struct Removed {
+  Section section = Section::queues;
+  std::uint32_t number = 0;
+  bool removed = true;
+  bool operator==(const Removed&) const = default;
+};
+// From here on the journal says what was put.
+struct PutsKnown {
+  bool operator==(const PutsKnown&) const = default;
+};
+
 using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
                           TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed,
-                          ClockMapped, CommandsAllowed, SpecCarried, NameForgotten>;
+                          ClockMapped, CommandsAllowed, SpecCarried, NameForgotten, QueueRuns,
+                          SettingPut, SettingsReverted, Removed, PutsKnown>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

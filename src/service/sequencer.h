@@ -107,6 +107,7 @@ class Sequencer {
   SubmitOutcome admit(NewTask& task, Time now);
   std::vector<SubmitOutcome> admit_workflow(std::vector<NewTask>& tasks, Time now);
   std::optional<SubmitOutcome> resolve_names(NewTask& task, Time now);
+  std::optional<SubmitOutcome> judge_queue(const NewTask& task) const;
   std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
   std::optional<SubmitOutcome> command_forbidden(const NewTask& task) const;
   using Siblings = std::map<std::string, TaskNo>;
@@ -134,12 +135,40 @@ class Sequencer {
   ControlOutcome run(Control& what, Time now);
   ControlOutcome cancel(const CancelTasks& cancel, Time now);
   ControlOutcome resolve(const ResolveSignal& resolve, Time now);
-  ControlOutcome define(const DefineTenant& tenant, Time now);
-  ControlOutcome define(const DefineQueue& queue, Time now);
-  ControlOutcome define(const DefineModel& model, Time now);
   ControlOutcome put(PutPackingTable& table, Time now);
   ControlOutcome packing() const;
   ControlOutcome carry(CarrySpecs& carry);
+
+  // Settings (sequencer_settings.cpp). Configured: what the configuration last said.
+  struct Configured {
+    std::map<std::string, DefineTenant> tenants;
+    std::map<std::string, DefineQueue> queues;
+    std::map<std::string, DefineModel> models;
+  };
+  ControlOutcome configure(const Configure& wanted, Time now);
+  void set(const DefineTenantDefaults& defaults);
+  ControlOutcome define(const DefineTenant& tenant, Time now);
+  ControlOutcome define(const DefineQueue& queue, Time now);
+  ControlOutcome define(const DefineModel& model, Time now);
+  template <class Define>
+  ControlOutcome define_in(Section section, std::map<std::string, Define>& configured,
+                           const Define& wanted, Time now);
+  ControlOutcome install(const DefineTenant& tenant, Time now);
+  ControlOutcome install(const DefineQueue& queue, Time now);
+  ControlOutcome install(const DefineModel& model, Time now);
+  ControlOutcome put(PutSettings& put, Time now);
+  ControlOutcome put_over(const PutSettings& put, Time now);
+  template <class Define>
+  ControlOutcome put_on(const Define& base, const PutSettings& put, Time now);
+  ControlOutcome revert(const RevertSettings& wanted, Time now);
+  ControlOutcome revert_to_file(Section section, const std::string& name, Time now);
+  void settle_unlisted(Time now, ControlOutcome& outcome);
+  ControlOutcome settle_without_file(Section section, const std::string& name, Time now);
+  void adopt_unlisted(const Configure& wanted, ControlOutcome& outcome);
+  DefineTenant default_tenant(const std::string& name) const;
+  bool is_known(Section section, const std::string& name) const;
+  bool is_removed(Section section, const std::string& name) const;
+  std::vector<config::KeyValue> values_now(Section section, const std::string& name) const;
 
   // How a session begins (sequencer_hello.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);
@@ -167,6 +196,7 @@ class Sequencer {
   void send(std::uint64_t session, v1::ServerMessage&& message);
 
   SequencerOptions options_;
+  Configured configured_;
   core::Engine engine_;
   Names names_;
   Keys keys_;

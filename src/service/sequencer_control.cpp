@@ -1,9 +1,8 @@
-// Control: cancels, pauses, definitions, explanations.
+// Control: cancels, pauses, explanations. Definitions are in sequencer_settings.cpp.
 #include <string>
 #include <utility>
 
 #include "base/assert.h"
-#include "core/model/tenant_tree.h"
 #include "core/state/state.h"
 #include "service/sequencer.h"
 
@@ -23,34 +22,6 @@ ControlOutcome answered(const core::Reason& refusal) {
   if (refusal) outcome.kind = ControlOutcome::Kind::refused;
   outcome.reason = refusal;
   return outcome;
-}
-
-ControlOutcome too_many_classes(const Names& names, const DefineQueue& queue) {
-  ControlOutcome outcome;
-  outcome.kind = ControlOutcome::Kind::too_many_classes;
-  outcome.flaw = "queues and GPUs name " + std::to_string(core::kMaxWorkClasses) +
-                 " classes of work already, and no more are told apart; use one of";
-  for (const std::string& name : names.work_classes())
-    outcome.flaw += (name == names.work_classes().front() ? " \"" : ", \"") + name + "\"";
-  outcome.flaw += " instead of \"" + queue.work_class + "\"";
-  return outcome;
-}
-
-// What is wrong with the tenants if this one, perhaps a new one, stood below that parent.
-std::string flaw_below(const Names& names, TenantId id, const std::string& name, TenantId parent) {
-  const bool is_new = id.value == names.tenants().size();
-  if (!parent || (!is_new && names.tenants()[id.value].spec.parent == parent)) return {};
-  std::vector<TenantId> parents;
-  for (const TenantEntry& entry : names.tenants())
-    parents.push_back(entry.spec.parent);
-  if (is_new) parents.emplace_back();
-  parents[id.value] = parent;
-  // Nothing stands below a new one, so that only the way up can be wrong.
-  const core::TreeFinding finding =
-      is_new ? core::judge_tenant(parents, id) : core::judge_tree(parents);
-  return core::sentence_of(finding, [&](TenantId at) {
-    return "\"" + (at == id ? name : names.tenants()[at.value].name) + "\"";
-  });
 }
 
 }  // namespace
@@ -100,12 +71,14 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           if (c.spec != names_.policy()) step(core::SetPolicy{c.spec}, now);
           return {};
         } else if constexpr (std::is_same_v<C, DefineTenantDefaults>) {
-          options_.tenant_defaults = c.spec;
-          options_.tenant_default_tier = c.tier;
-          options_.tenant_default_commands = c.commands;
-          options_.max_tenants = c.max_tenants;
-          options_.make_unknown_tenants = c.make_unknown;
+          set(c);
           return {};
+        } else if constexpr (std::is_same_v<C, Configure>) {
+          return configure(c, now);
+        } else if constexpr (std::is_same_v<C, PutSettings>) {
+          return put(c, now);
+        } else if constexpr (std::is_same_v<C, RevertSettings>) {
+          return revert(c, now);
         } else if constexpr (std::is_same_v<C, PutPackingTable>) {
           return put(c, now);
         } else if constexpr (std::is_same_v<C, CarrySpecs>) {
@@ -151,54 +124,6 @@ ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
   return outcome;
 }
 
-ControlOutcome Sequencer::define(const DefineTenant& tenant, Time now) {
-  core::TenantSpec spec = tenant.spec;
-  spec.parent = tenant.parent.empty() ? TenantId::none() : names_.tenant(tenant.parent);
-  if (!tenant.parent.empty() && !spec.parent) return unknown("tenant", tenant.parent);
-  ControlOutcome outcome;
-  TenantId id = names_.tenant(tenant.name);
-  outcome.created = !id;
-  if (!id) id.value = static_cast<std::uint32_t>(names_.tenants().size());
-  outcome.flaw = flaw_below(names_, id, tenant.name, spec.parent);
-  if (!outcome.flaw.empty()) {
-    outcome.kind = ControlOutcome::Kind::bad_tree;
-    return outcome;
-  }
-  const bool same_tier = !outcome.created && names_.tenants()[id.value].tier == tenant.tier;
-  if (!same_tier) note(TenantNamed{id, tenant.name, tenant.tier});
-  const bool same_commands = names_.tenants()[id.value].commands == tenant.commands;
-  if (!same_commands) {
-    note(CommandsAllowed{CommandsAllowed::Noun::tenant, id.value, tenant.commands});
-  }
-  if (same_tier && same_commands && names_.tenants()[id.value].spec == spec) return outcome;
-  step(core::PutTenant{id, spec}, now);
-  return outcome;
-}
-
-ControlOutcome Sequencer::define(const DefineQueue& queue, Time now) {
-  core::QueueSpec spec = queue.spec;
-  spec.model = queue.model.empty() ? ModelId::none() : names_.model(queue.model);
-  if (!queue.model.empty() && !spec.model) return unknown("model", queue.model);
-  spec.work_class =
-      queue.work_class.empty() ? WorkClassId::none() : work_class_named(queue.work_class);
-  if (!queue.work_class.empty() && !spec.work_class) return too_many_classes(names_, queue);
-  ControlOutcome outcome;
-  QueueId id = names_.queue(queue.name);
-  outcome.created = !id;
-  if (!id) {
-    id.value = static_cast<std::uint32_t>(names_.queues().size());
-    note(QueueNamed{id, queue.name});
-  }
-  const bool same_commands = names_.queues()[id.value].commands == queue.commands;
-  if (!same_commands) {
-    note(CommandsAllowed{CommandsAllowed::Noun::queue, id.value, queue.commands});
-  } else if (!outcome.created && names_.queues()[id.value].spec == spec) {
-    return outcome;
-  }
-  step(core::PutQueue{id, spec}, now);
-  return outcome;
-}
-
 ControlOutcome Sequencer::put(PutPackingTable& table, Time now) {
   const core::PackingKnowledge& known = engine_.state().packing;
   if (table.bytes != known.table) {
@@ -222,20 +147,6 @@ ControlOutcome Sequencer::packing() const {
   const core::PackingKnowledge& known = engine_.state().packing;
   ControlOutcome outcome;
   outcome.packing = {core::typical(known.mix), known.arrivals, known.version, known.table};
-  return outcome;
-}
-
-ControlOutcome Sequencer::define(const DefineModel& model, Time now) {
-  ControlOutcome outcome;
-  ModelId id = names_.model(model.name);
-  outcome.created = !id;
-  if (!id) {
-    id.value = static_cast<std::uint32_t>(names_.models().size());
-    note(ModelNamed{id, model.name});
-  } else if (names_.models()[id.value].spec == model.spec) {
-    return outcome;
-  }
-  step(core::PutModel{id, model.spec}, now);
   return outcome;
 }
 

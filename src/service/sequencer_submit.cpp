@@ -46,6 +46,7 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   }
   if (auto no = resolve_names(task, now)) return *no;
   if (auto known = known_before(task, now)) return *known;
+  if (auto no = judge_queue(task)) return *no;
   if (auto no = command_forbidden(task)) return *no;
   if (auto no = resolve_dependencies(task, {}, now)) return *no;
   const TaskNo number = engine_.next_task_no();
@@ -89,6 +90,9 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
       outcomes[k].task.value = known->task.value - i + k;
     }
     return outcomes;
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (auto no = judge_queue(tasks[i])) return fail_all(*no, i);
   }
   core::SubmitWorkflow event{first, {}};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -149,6 +153,12 @@ std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {
   task.spec.queue = task.card->queue = queue;
   task.spec.tier = task.card->tier = tier;
   return std::nullopt;
+}
+
+// A queue that left the configuration finishes what it has.
+std::optional<SubmitOutcome> Sequencer::judge_queue(const NewTask& task) const {
+  if (!names_.queues()[task.spec.queue.value].removed) return std::nullopt;
+  return outcome(SubmitOutcome::Kind::removed_queue, task.queue);
 }
 
 std::optional<SubmitOutcome> Sequencer::known_before(const NewTask& task, Time now) const {

@@ -266,12 +266,10 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
 Service::Service(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Service::~Service() { stop(); }
 
-void Service::configure(std::vector<Control> wanted) {
-  const auto tell = [this](const ControlOutcome& outcome) {
-    if (!outcome.flaw.empty()) parts_->options.log("not as configured: " + outcome.flaw);
-  };
+void Service::configure(std::vector<Control> wanted,
+                        const std::function<void(const ControlOutcome&)>& told) {
   for (Control& control : wanted)
-    parts_->sequencer.take(ControlCommand{std::move(control), tell}, parts_->now());
+    parts_->sequencer.take(ControlCommand{std::move(control), told}, parts_->now());
 }
 
 void Service::start() {

@@ -101,8 +101,10 @@ class Service {
   static Result<std::unique_ptr<Service>> open(ServiceOptions options);
   ~Service();
 
-  // Configuration at the start: what differs from what is known becomes events.
-  void configure(std::vector<Control> wanted);
+  // Configuration at the start: what differs from what is known becomes events. `told` gets each
+  // outcome when it is durable.
+  void configure(std::vector<Control> wanted,
+                 const std::function<void(const ControlOutcome&)>& told = {});
 
   // Starts the threads. From now on commands are taken.
   void start();

@@ -11,7 +11,7 @@ AsyncClient has the same methods for asyncio. GPUClient is Client's other name.
 
 from berth.aio import AsyncClient
 from berth.client import Client
-from berth.cluster import Batch, Gpu, Ledger, Model, Queue, ServerInfo, Tenant, Usage
+from berth.cluster import Batch, Gpu, Ledger, Model, Queue, ServerInfo, Signal, Tenant, Usage
 from berth.errors import (Aborted, AlreadyExists, BerthError, Cancelled, DataLoss,
                           DeadlineExceeded, FailedPrecondition, Internal, InvalidArgument,
                           NotFound, OutOfRange, PermissionDenied, ResourceExhausted, TaskFailed,
@@ -27,7 +27,7 @@ __all__ = [
     "Cancelled", "Client", "DataLoss", "DeadlineExceeded", "Event", "Explanation",
     "FailedPrecondition", "GPUClient", "Gpu", "Internal", "InvalidArgument", "Ledger", "LogChunk",
     "Model", "NotFound", "Outcome", "OutOfRange", "PermissionDenied", "Queue", "Reason",
-    "ResourceExhausted", "Result", "Retry", "ServerInfo", "Task", "TaskFailed", "TaskOptions",
+    "ResourceExhausted", "Result", "Retry", "ServerInfo", "Signal", "Task", "TaskFailed", "TaskOptions",
     "TaskSpec", "Tenant", "Unauthenticated", "Unavailable", "Unimplemented", "Usage",
     "WaitTimeout",
 ]

@@ -183,6 +183,23 @@ class AsyncClient:
                 signal=signal.removeprefix("signal:"), user_id=self._tenants.or_default(user_id)))
         return answer.released
 
+    async def signals(self, *, user_id: Optional[str] = None) -> list[cluster.Signal]:
+        """The signals that are awaited or given; an administrator sees those of all tenants."""
+        request = pb.ListSignalsRequest(user_id=self._tenants.or_default(user_id), page_size=1000)
+        found: list[cluster.Signal] = []
+        while True:
+            page: pb.ListSignalsResponse = await self._connection.call("ListSignals", request)
+            found += [cluster.Signal.read(signal) for signal in page.signals]
+            if not page.next_page_token:
+                return found
+            request.page_token = page.next_page_token
+
+    async def reset_signal(self, signal: str, *, user_id: Optional[str] = None) -> None:
+        """Takes back a signal that was given: tasks that come wait for it again."""
+        await self._connection.call("ResetSignal", pb.ResetSignalRequest(
+            signal=signal.removeprefix("signal:"),
+            user_id=self._tenants.or_default(user_id)), repeatable=False)
+
     # ---- Streams ---------------------------------------------------------------------------------
 
     async def logs(self, task_id: str, *, follow: bool = False, user_id: Optional[str] = None,

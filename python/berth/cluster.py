@@ -162,6 +162,22 @@ class Tenant:
 
 
 @dataclass(frozen=True)
+class Signal:
+    """A signal: given, or awaited by so many tasks."""
+
+    name: str
+    user_id: str
+    given: bool  # one that was given stays given until it is reset
+    waiters: int
+    since: Optional[float]  # Unix time: it was given, or its first waiter came
+
+    @classmethod
+    def read(cls, message: pb.Signal) -> "Signal":
+        since = message.since_unix_ms / 1000 if message.since_unix_ms else None
+        return cls(message.name, message.user_id, message.given, message.waiters, since)
+
+
+@dataclass(frozen=True)
 class Usage:
     """What one tenant used of one queue on one day."""
 

@@ -161,6 +161,20 @@ class TaskTest(ClientCase):
         self.assertEqual(client.resolve(self.name), 1)
         self.assertEqual(client.wait(self.name)["status"], "completed")
 
+    def test_a_signal_stays_given_until_it_is_reset(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])
+        found = {signal.name: signal for signal in client.signals()}
+        self.assertEqual((found[self.name].given, found[self.name].waiters), (False, 1))
+        client.resolve(self.name)
+        client.wait(self.name)
+        found = {signal.name: signal for signal in client.signals()}
+        self.assertEqual((found[self.name].given, found[self.name].waiters), (True, 0))
+        client.reset_signal(self.name)
+        self.assertNotIn(self.name, {signal.name for signal in client.signals()})
+        with self.assertRaises(berth.NotFound):
+            client.reset_signal(self.name)
+
     def test_a_held_task_waits_until_released(self) -> None:
         client = self.client()
         client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])

@@ -1,4 +1,6 @@
 // Requests that change tasks: cancel, hold, release, resolve.
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "api/handlers.h"
@@ -14,6 +16,8 @@ constexpr std::size_t kVisitedAtOnce = 20'000;  // lines under one hold of the v
 constexpr std::size_t kCancelledAtOnce = 1'000;
 constexpr auto kRetryFullRing = std::chrono::milliseconds(2);
 constexpr int kRetriesMax = 2'500;
+constexpr std::size_t kSignalsInPage = 50;
+constexpr int kSignalsInPageMax = 1'000;
 
 bool is_empty(const v1::TaskFilter& filter) { return filter.ByteSizeLong() == 0; }
 
@@ -186,6 +190,62 @@ void Handlers::resolve_dependency(const Caller& caller, const v1::ResolveDepende
         response.set_released(outcome.count);
         reply(std::move(response));
       });
+}
+
+// A token is the place of the last signal of a page: the number of its tenant and its name.
+void Handlers::list_signals(const Caller& caller, const v1::ListSignalsRequest& request,
+                            Reply<v1::ListSignalsResponse> reply) {
+  if (request.page_size() < 0) return reply(bad_field("page_size", "must not be negative"));
+  service::ReadSignals wanted;
+  if (!request.user_id().empty() || !sees_all(caller)) {
+    auto tenant = tenant_of(caller, request.user_id());
+    if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
+    wanted.tenant = std::get<std::string>(tenant);
+  }
+  wanted.most = kSignalsInPage;
+  if (request.page_size() > 0) {
+    wanted.most = static_cast<std::size_t>(std::min(request.page_size(), kSignalsInPageMax));
+  }
+  if (const std::string& token = request.page_token(); !token.empty()) {
+    const char* end = token.data() + token.size();
+    TenantId tenant;
+    const auto read = std::from_chars(token.data(), end, tenant.value);
+    if (read.ec != std::errc() || read.ptr == end || *read.ptr != '/') {
+      return reply(bad_field("page_token", "is not one of this question; ask for the first page"));
+    }
+    wanted.after = {tenant, std::string(read.ptr + 1, end)};
+  }
+  control(
+      std::move(wanted), [reply](Problem&& problem) { reply(std::move(problem)); },
+      [this, reply](const service::ControlOutcome& outcome) {
+        v1::ListSignalsResponse response;
+        context_.service.view().read([&](const service::Board& board) {
+          for (const service::SignalLine& line : outcome.signals.signals) {
+            v1::Signal& signal = *response.add_signals();
+            signal.set_name(line.name);
+            signal.set_user_id(board.names().tenants()[line.tenant.value].name);
+            signal.set_given(line.given);
+            signal.set_waiters(line.waiters);
+            if (line.since != Time::never()) signal.set_since_unix_ms(unix_ms(line.since, board));
+          }
+        });
+        if (outcome.signals.more) {
+          const service::SignalLine& last = outcome.signals.signals.back();
+          response.set_next_page_token(std::to_string(last.tenant.value) + "/" + last.name);
+        }
+        reply(std::move(response));
+      });
+}
+
+void Handlers::reset_signal(const Caller& caller, const v1::ResetSignalRequest& request,
+                            Reply<v1::ResetSignalResponse> reply) {
+  if (std::string flaw = flaw_in_name(request.signal()); !flaw.empty()) {
+    return reply(bad_field("signal", std::move(flaw)));
+  }
+  auto tenant = tenant_of(caller, request.user_id());
+  if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
+  control_and_answer(service::ResetSignal{std::get<std::string>(tenant), request.signal()},
+                     std::move(reply));
 }
 
 // ---- GPUs, queues, tenants ----------------------------------------------------------------------

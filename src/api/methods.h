@@ -37,6 +37,10 @@ namespace berth::api {
   UNARY(ResolveDependency, resolve_dependency, ResolveDependencyRequest,                           \
         ResolveDependencyResponse,                                                                 \
         post, "/v1/signals/{signal}/resolve", "", tenant, "Tell the tasks that wait for a signal") \
+  UNARY(ListSignals, list_signals, ListSignalsRequest, ListSignalsResponse,                        \
+        get, "/v1/signals", "", tenant, "Signals that are awaited or given, in pages")             \
+  UNARY(ResetSignal, reset_signal, ResetSignalRequest, ResetSignalResponse,                        \
+        post, "/v1/signals/{signal}/reset", "", tenant, "Take back a signal that was given")       \
   SERVER_STREAM(GetTaskLogs, get_task_logs, GetTaskLogsRequest, LogChunk,                          \
         get, "/v1/tasks/{task_id}/logs", "", tenant, "Output of a task")                           \
   SERVER_STREAM(TaskEvents, task_events, TaskEventsRequest, TaskEvent,                             \

@@ -14,6 +14,19 @@ bool is_tenants_limit(core::ReasonCode code) {
 
 std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 
+Problem spent_signals(const core::Reason& reason, const std::string& tenant) {
+  const std::string most = std::to_string(reason.have);
+  return {.code = Code::resource_exhausted,
+          .reason = "too_many_signals",
+          .message = "tenant " + quoted(tenant) + " has " + std::to_string(reason.need - 1) +
+                     " signals that are awaited or given, and may have " + most +
+                     "; reset those that are done with (berth signals), or raise "
+                     "limits.max_signals",
+          .metadata = {{"need", std::to_string(reason.need)}, {"have", most}, {"subject", tenant}},
+          .retry_after = seconds(60),
+          .quota_subject = "tenant:" + tenant};
+}
+
 }  // namespace
 
 v1::Reason reason_message(const core::Reason& reason, const service::Board& board,
@@ -182,6 +195,8 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                   "is taken is not known yet; submit it again with the same request_id: "
                   "that gives the same task, never a second one",
               .retry_after = seconds(2)};
+    case too_many_signals:
+      return spent_signals(outcome.reason, tenant);
     default:
       return problem_of(outcome.reason, board, now);
   }
@@ -196,6 +211,18 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   }
   if (outcome.kind == service::ControlOutcome::Kind::too_many_classes) {
     return bad_field("config.work_class", outcome.flaw);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::too_many_signals) {
+    return spent_signals(outcome.reason, outcome.name);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::not_given) {
+    return {.code = Code::failed_precondition,
+            .reason = "signal_not_given",
+            .message = "signal " + quoted(outcome.name) +
+                       " was not given, so there is nothing to " + "reset; " +
+                       std::to_string(outcome.count) +
+                       (outcome.count == 1 ? " task waits" : " tasks wait") + " for it",
+            .metadata = {{"subject", outcome.name}, {"have", std::to_string(outcome.count)}}};
   }
   if (outcome.kind == service::ControlOutcome::Kind::bad_setting) {
     return bad_field("config", outcome.flaw);

@@ -35,5 +35,43 @@ TEST(SettingsDoor, WhatWasPutIsReverted) {
   EXPECT_EQ(doors.call(&Stub::PutTenant, tenant, put).error_code(), grpc::INVALID_ARGUMENT);
 }
 
+TEST(SettingsDoor, SignalsAreListedAndReset) {
+  Doors doors;
+  v1::SubmitTaskRequest submit;
+  submit.mutable_task()->set_task_type("llm");
+  submit.mutable_task()->set_user_id("alice");
+  v1::SubmitTaskResponse submitted;
+  for (const char* name : {"a", "b", "c"}) {
+    submit.mutable_task()->set_task_id(name);
+    submit.mutable_task()->clear_depends_on();
+    submit.mutable_task()->add_depends_on("signal:" + std::string(name));
+    ASSERT_TRUE(doors.call(&Stub::SubmitTask, submit, submitted).ok());
+  }
+  v1::ListSignalsRequest list;
+  list.set_page_size(2);
+  v1::ListSignalsResponse page;
+  ASSERT_TRUE(doors.call(&Stub::ListSignals, list, page).ok());
+  ASSERT_EQ(page.signals_size(), 2);
+  EXPECT_EQ(page.signals(0).user_id(), "alice");
+  EXPECT_EQ(page.signals(0).waiters(), 1U);
+  list.set_page_token(page.next_page_token());
+  ASSERT_TRUE(doors.call(&Stub::ListSignals, list, page).ok());
+  ASSERT_EQ(page.signals_size(), 1);
+  EXPECT_EQ(page.signals(0).name(), "c");
+  EXPECT_EQ(page.next_page_token(), "");
+  list.set_page_token("x");
+  EXPECT_EQ(doors.call(&Stub::ListSignals, list, page).error_code(), grpc::INVALID_ARGUMENT);
+  v1::ResetSignalRequest reset;
+  v1::ResetSignalResponse done;
+  reset.set_user_id("alice");
+  reset.set_signal("a");
+  EXPECT_EQ(doors.call(&Stub::ResetSignal, reset, done).error_code(), grpc::FAILED_PRECONDITION);
+  reset.set_signal("z");
+  EXPECT_EQ(doors.call(&Stub::ResetSignal, reset, done).error_code(), grpc::NOT_FOUND);
+  EXPECT_EQ(doors.http("POST", "/v1/signals/a/resolve", R"({"user_id":"alice"})").status, 200);
+  EXPECT_EQ(doors.http("POST", "/v1/signals/a/reset", R"({"user_id":"alice"})").status, 200);
+  EXPECT_EQ(doors.http("GET", "/v1/signals?user_id=alice").body.find("\"a\""), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::api::settings_door_test

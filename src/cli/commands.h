@@ -82,6 +82,7 @@ std::span<const Command> workflow_commands();
 std::span<const Command> task_commands();
 std::span<const Command> stream_commands();
 std::span<const Command> change_commands();
+std::span<const Command> signal_commands();
 std::span<const Command> cluster_commands();
 std::span<const Command> administration_commands();
 std::span<const Command> put_commands();

@@ -21,8 +21,8 @@ using config::Node;
 using config::Origin;
 using config::TableReader;
 
-constexpr std::int64_t kNsPerMs = 1'000'000;
-constexpr auto kTimes = config::durations(kNsPerMs);
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr auto kTimes = config::durations(kMillisecond);
 
 // ---- JSON as the tree that TOML gives -----------------------------------------------------------
 
@@ -110,7 +110,7 @@ class TaskReader {
     if (table_.number(key, value, type)) set(value);
   }
   void time(std::string_view key, const auto& set) {
-    number(key, kTimes, [&](std::int64_t ns) { set(ns / kNsPerMs); });
+    number(key, kTimes, [&](std::int64_t ns) { set(ns / kMillisecond); });
   }
   void instant(std::string_view key, const auto& set) {
     const Node* node = table_.take(key);
@@ -241,7 +241,7 @@ class TaskReader {
     if (retry.number("attempts", attempts, config::integers(1, 255)))
       rule.set_attempts(static_cast<std::uint32_t>(attempts));
     std::int64_t backoff_ns = 0;
-    if (retry.number("backoff", backoff_ns, kTimes)) rule.set_backoff_ms(backoff_ns / kNsPerMs);
+    if (retry.number("backoff", backoff_ns, kTimes)) rule.set_backoff_ms(backoff_ns / kMillisecond);
     std::vector<std::size_t> kinds;
     if (retry.references("on", "failure", retry_kind_names(), kinds)) {
       rule.clear_on();

@@ -210,6 +210,13 @@ Answer<v1::GetConfigResponse> Client::config() {
 Answer<v1::ReloadConfigResponse> Client::reload(const v1::ReloadConfigRequest& request) {
   return call(&Stub::PrepareAsyncReloadConfig, request);
 }
+Answer<v1::ListSignalsResponse> Client::signals(const v1::ListSignalsRequest& request) {
+  return call(&Stub::PrepareAsyncListSignals, request);
+}
+// Never tried again: the signal may have been given anew.
+Answer<v1::ResetSignalResponse> Client::reset_signal(const v1::ResetSignalRequest& request) {
+  return call(&Stub::PrepareAsyncResetSignal, request, Repeat::unsafe);
+}
 Answer<v1::RevertConfigResponse> Client::revert(const v1::RevertConfigRequest& request) {
   return call(&Stub::PrepareAsyncRevertConfig, request);
 }

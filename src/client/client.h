@@ -54,6 +54,8 @@ class Client {
   Answer<v1::HoldTaskResponse> hold(const v1::HoldTaskRequest& request);
   Answer<v1::ReleaseTaskResponse> release(const v1::ReleaseTaskRequest& request);
   Answer<v1::ResolveDependencyResponse> resolve(const v1::ResolveDependencyRequest& request);
+  Answer<v1::ListSignalsResponse> signals(const v1::ListSignalsRequest& request);
+  Answer<v1::ResetSignalResponse> reset_signal(const v1::ResetSignalRequest& request);
 
   Answer<v1::GetGPUStatusResponse> gpus(const v1::GetGPUStatusRequest& request);
   Answer<v1::GetQueueStatusResponse> queues(const v1::GetQueueStatusRequest& request);

@@ -47,6 +47,7 @@ struct LimitSection {
   std::uint32_t submit_ring = 65'536;  // requests that wait for the engine
   std::uint32_t max_streams = 1024;
   std::int64_t max_stream_memory = 128 * kMiB;  // of all streams together
+  std::uint32_t max_signals = 10'000;           // of one tenant
 
   bool operator==(const LimitSection&) const = default;
 };

@@ -52,6 +52,7 @@ void read_limits(TableReader& table, LimitSection& limits) {
   table.number("submit_ring", limits.submit_ring, integers(1, 16 * kMillion));
   table.number("max_streams", limits.max_streams, integers(1, kMillion));
   table.number("max_stream_memory", limits.max_stream_memory, sizes(kMiB, 64 * kGiB));
+  table.number("max_signals", limits.max_signals, integers(1, 10 * kMillion));
   table.finish();
   if (limits.max_payload > limits.max_message) {
     table.error("max_payload", "limits.max_payload: " + bytes_text(limits.max_payload) +

@@ -44,6 +44,7 @@ service::ServiceOptions service_options(const ServerConfig& config) {
   options.history_retention = config.store.history_retention;
   options.table_every = config.table_every;
   options.max_tenants = config.tenant_defaults.max_tenants;
+  options.max_signals = config.limits.max_signals;
   options.tenant_defaults = config.tenant_defaults.tenant.spec;
   options.tenant_default_tier = config.tenant_defaults.tenant.tier;
   options.tenant_default_commands = config.tenant_defaults.tenant.commands;

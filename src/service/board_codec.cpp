@@ -203,6 +203,9 @@ bool is_of_known(const Names& names, const core::Event& event) {
   } else if (const auto* table = std::get_if<core::PutTable>(&event.body)) {
     return table->version > 0 && table->bytes.empty();  // the engine has them
   }
+  if (const auto* given = std::get_if<core::ResolveSignal>(&event.body)) {
+    return names.signal_name(given->signal) != "?";
+  }
   return std::holds_alternative<core::SetPolicy>(event.body);
 }
 

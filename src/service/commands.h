@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -52,8 +53,9 @@ struct SubmitOutcome {
     queue_forbids_commands,   // `what` names it
     tenant_forbids_commands,  // likewise
     too_many_tenants,
-    no_room,   // on the data disk: not taken; reason.need, .have in MiB
-    in_doubt,  // taken, and the journal cannot be written: only later one will know
+    no_room,           // on the data disk: not taken; reason.need, .have in MiB
+    in_doubt,          // taken, and the journal cannot be written: only later one will know
+    too_many_signals,  // the tenant has as many as it may; reason.need, .have
   };
   Kind kind = Kind::accepted;
   TaskNo task;
@@ -84,6 +86,17 @@ struct ReleaseTask {
 struct ResolveSignal {
   std::string tenant;
   std::string signal;
+};
+// The signal is not given any more: tasks that come wait for it again.
+struct ResetSignal {
+  std::string tenant;
+  std::string signal;
+};
+// A read that needs the engine, as ExplainTask: signals behind this tenant and name, in that order.
+struct ReadSignals {
+  std::string tenant;  // "": of all
+  std::optional<std::pair<TenantId, std::string>> after;
+  std::size_t most = 0;
 };
 struct SetQueuePaused {
   std::string queue;
@@ -170,11 +183,11 @@ struct ExplainTask {
 // The same, of what packing knows.
 struct ReadPacking {};
 
-using Control =
-    std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, SetQueuePaused,
-                 SetQueueDraining, SetTenantPaused, SetGpuDraining, DefineTenant, DefineQueue,
-                 DefineModel, DefineTenantDefaults, DefinePolicy, Configure, PutSettings,
-                 RevertSettings, PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
+using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, ResetSignal,
+                             ReadSignals, SetQueuePaused, SetQueueDraining, SetTenantPaused,
+                             SetGpuDraining, DefineTenant, DefineQueue, DefineModel,
+                             DefineTenantDefaults, DefinePolicy, Configure, PutSettings,
+                             RevertSettings, PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
 
 // What packing knows of the work that comes.
 struct PackingKnown {
@@ -182,6 +195,19 @@ struct PackingKnown {
   std::uint64_t arrivals = 0;
   std::uint64_t version = 0;        // of the table
   std::vector<std::uint8_t> table;  // empty: none
+};
+
+struct SignalLine {
+  TenantId tenant;
+  std::string name;
+  bool given = false;
+  std::uint64_t waiters = 0;  // live tasks that wait for it
+  Time since;                 // it was given, or its first waiter came; never: neither
+};
+// As far as `most` went; `more`: there are others behind them.
+struct SignalPage {
+  std::vector<SignalLine> signals;
+  bool more = false;
 };
 
 struct ControlOutcome {
@@ -192,6 +218,8 @@ struct ControlOutcome {
     bad_tree,
     too_many_classes,
     bad_setting,
+    too_many_signals,  // reason.need, .have
+    not_given,         // the signal to reset; `count` tasks wait for it
   };
   Kind kind = Kind::done;
   core::Reason reason;         // of a refusal by the core
@@ -205,6 +233,7 @@ struct ControlOutcome {
   bool created = false;        // Define…: it is new
   std::vector<std::string> told;     // Configure, RevertSettings: a sentence for each change
   std::vector<std::string> refused;  // and what was not done, and why
+  SignalPage signals;                // ReadSignals
   std::optional<core::Explanation> explanation;
   std::optional<PackingKnown> packing;  // ReadPacking, PutPackingTable: as it is now
 };

@@ -27,6 +27,8 @@ class NameForgetter {
   explicit NameForgetter(Duration remember) : remember_(remember) {}
 
   void named() { to_look_at_ += kLooksPerName; }
+  // Its name was forgotten by another way.
+  void forgotten(SignalId signal) { given_since_.erase(signal); }
 
   // What may be forgotten now. REQUIRES that no name was given for a task that is yet to come.
   std::vector<NameForgotten> unused(const Names& names, const core::State& state, Time now);

@@ -190,8 +190,20 @@ void Names::apply(const Note& note) {
 void Names::name_signal(const SignalNamed& signal) {
   next_signal_.value = std::max(next_signal_.value, signal.signal.value + 1);
   if (!signal.tenant) return;
-  signals_[{signal.tenant.value, signal.name}] = signal.signal;
+  const auto [at, fresh] =
+      signals_.insert_or_assign({signal.tenant.value, signal.name}, signal.signal);
+  if (fresh) ++signals_of_[signal.tenant.value];
   signal_names_[signal.signal] = signal.name;
+}
+
+std::size_t Names::signals_of(TenantId tenant) const {
+  const auto at = signals_of_.find(tenant.value);
+  return at == signals_of_.end() ? 0 : at->second;
+}
+
+std::optional<Time> Names::given_since(SignalId signal) const {
+  const auto at = given_since_.find(signal);
+  return at == given_since_.end() ? std::nullopt : std::optional(at->second);
 }
 
 void Names::forget(const NameForgotten& gone) {
@@ -203,7 +215,9 @@ void Names::forget(const NameForgotten& gone) {
   const auto at = signals_.find(scoped);
   if (at == signals_.end()) return;
   signal_names_.erase(at->second);
+  given_since_.erase(at->second);
   signals_.erase(at);
+  if (--signals_of_[gone.tenant.value] == 0) signals_of_.erase(gone.tenant.value);
 }
 
 void Names::apply(const core::Event& event) {
@@ -211,6 +225,8 @@ void Names::apply(const core::Event& event) {
     policy_ = policy->spec;
   } else if (const auto* table = std::get_if<core::PutTable>(&event.body)) {
     packing_table_ = {table->version, event.now};
+  } else if (const auto* given = std::get_if<core::ResolveSignal>(&event.body)) {
+    if (signal_names_.contains(given->signal)) given_since_.emplace(given->signal, event.now);
   } else if (const auto* t = std::get_if<core::PutTenant>(&event.body)) {
     grown(tenants_, t->tenant.value).spec = t->spec;
   } else if (const auto* q = std::get_if<core::PutQueue>(&event.body)) {
@@ -303,6 +319,8 @@ std::vector<core::Event> Names::events() const {
     events.push_back({packing_table_.since,
                       core::PutTable{core::TableKind::packing, packing_table_.version, {}}});
   }
+  for (const auto& [signal, since] : given_since_)
+    events.push_back({since, core::ResolveSignal{signal}});
   for (std::uint32_t i = 0; i < tenants_.size(); ++i) {
     add(core::PutTenant{{i}, tenants_[i].spec});
     if (tenants_[i].paused) add(core::PauseTenant{{i}});

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -125,6 +126,10 @@ class Names {
   using Scoped = std::pair<std::uint32_t, std::string>;
   const std::map<Scoped, GroupId, std::less<>>& groups() const { return groups_; }
   const std::map<Scoped, SignalId, std::less<>>& signals() const { return signals_; }
+  // How many signals of the tenant have a name: those that are awaited or given.
+  std::size_t signals_of(TenantId tenant) const;
+  // Since when it is given; none: it is not.
+  std::optional<Time> given_since(SignalId signal) const;
 
   void apply(const Note& note);
   void apply(const core::Event& event);
@@ -163,6 +168,8 @@ class Names {
   bool knows_puts_ = false;
   GroupId next_group_{0};
   SignalId next_signal_{0};
+  std::map<std::uint32_t, std::size_t> signals_of_;  // by tenant
+  std::map<SignalId, Time> given_since_;
   Index tenant_index_, queue_index_, model_index_, gpu_index_, node_index_;
   Index kind_index_, rack_index_, island_index_, work_class_index_;
   std::map<Scoped, GroupId, std::less<>> groups_;

@@ -46,7 +46,8 @@ bool Rings::offer(SubmitCommand&& command) {
 }
 
 bool Rings::offer(ControlCommand&& command) {
-  const bool is_question = std::holds_alternative<ExplainTask>(command.what);
+  const bool is_question = std::holds_alternative<ExplainTask>(command.what) ||
+                           std::holds_alternative<ReadSignals>(command.what);
   const std::lock_guard lock(mutex_);
   std::deque<ControlCommand>& ring = is_question ? questions_ : controls_;
   if (closed_ || ring.size() >= (is_question ? most_.questions : most_.controls)) {

@@ -3,8 +3,8 @@
 //
 // Reports are taken before control (cancels, administration), and both before submits, which come
 // in small helpings: a flood of submits never delays a completion by more than one helping.
-// Questions (why does a task wait) come last, one with each helping: each costs the engine a
-// bounded walk, so whoever asks, however often, delays a submit by one of them.
+// Questions (why does a task wait, which signals are there) come last, one with each helping: each
+// costs the engine a bounded walk, so whoever asks, however often, delays a submit by one of them.
 #pragma once
 
 #include <condition_variable>

@@ -53,6 +53,7 @@ TEST(Rings, QuestionsComeBehindSubmitsOneWithEachHelping) {
   for (std::uint64_t i = 0; i < 3; ++i)
     EXPECT_TRUE(rings.offer(ControlCommand{ExplainTask{TaskNo{i}}, {}}));
   EXPECT_FALSE(rings.offer(ControlCommand{ExplainTask{TaskNo{4}}, {}}));
+  EXPECT_FALSE(rings.offer(ControlCommand{ReadSignals{}, {}}));
   EXPECT_TRUE(rings.offer(ControlCommand{HoldTask{TaskNo{1}}, {}})) << "a ring of their own";
   rings.offer(submit_of(200, 1));
   rings.offer(submit_of(200, 1));

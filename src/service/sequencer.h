@@ -32,6 +32,7 @@ struct SequencerOptions {
   bool tenant_default_commands = true;
   bool make_unknown_tenants = true;
   std::size_t max_tenants = 10'000;
+  std::size_t max_signals = 10'000;  // of one tenant
   Duration remember_ids = minutes(24 * 60);
   Duration agent_ttl = seconds(30);
   Duration agent_margin = seconds(5);
@@ -118,7 +119,9 @@ class Sequencer {
   TenantId tenant_for(const std::string& name, Time now);
   void forget_names(Time now);
   GroupId group_for(TenantId tenant, const std::string& name);
+  // None: the tenant has as many as it may.
   SignalId signal_for(TenantId tenant, const std::string& name);
+  core::Reason signals_spent(TenantId tenant) const;
   void describe(NewTask& task, TaskNo number, Time now);
   core::Reason refusal_of(TaskNo task) const;
   core::Reason with_day_end(core::Reason reason, std::int64_t tokens) const;
@@ -135,6 +138,11 @@ class Sequencer {
   ControlOutcome run(Control& what, Time now);
   ControlOutcome cancel(const CancelTasks& cancel, Time now);
   ControlOutcome resolve(const ResolveSignal& resolve, Time now);
+
+  // Signals (sequencer_signals.cpp).
+  ControlOutcome reset(const ResetSignal& reset);
+  ControlOutcome read(const ReadSignals& wanted) const;
+  SignalLine line_of(TenantId tenant, const std::string& name, SignalId signal) const;
   ControlOutcome put(PutPackingTable& table, Time now);
   ControlOutcome packing() const;
   ControlOutcome carry(CarrySpecs& carry);

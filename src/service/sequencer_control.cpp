@@ -45,6 +45,10 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           return answered(refusal_of(c.task));
         } else if constexpr (std::is_same_v<C, ResolveSignal>) {
           return resolve(c, now);
+        } else if constexpr (std::is_same_v<C, ResetSignal>) {
+          return reset(c);
+        } else if constexpr (std::is_same_v<C, ReadSignals>) {
+          return read(c);
         } else if constexpr (std::is_same_v<C, SetQueuePaused>) {
           const QueueId queue = names_.queue(c.queue);
           if (!queue) return unknown("queue", c.queue);
@@ -116,10 +120,17 @@ ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
   const TenantId tenant = names_.tenant(resolve.tenant);
   if (!tenant) return unknown("tenant", resolve.tenant);
   forget_names(now);
-  step(core::ResolveSignal{signal_for(tenant, resolve.signal)}, now);
+  ControlOutcome outcome;
+  const SignalId signal = signal_for(tenant, resolve.signal);
+  if (!signal) {
+    outcome.kind = ControlOutcome::Kind::too_many_signals;
+    outcome.name = resolve.tenant;
+    outcome.reason = signals_spent(tenant);
+    return outcome;
+  }
+  step(core::ResolveSignal{signal}, now);
   // What one step does not reach is ripe, and nothing else is: what was left before an event is
   // finished before it.
-  ControlOutcome outcome;
   outcome.count = count_own<core::TaskReady>() + engine_.state().ripe.size();
   return outcome;
 }

@@ -194,7 +194,13 @@ std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task,
     core::Dependency dependency;
     if (name.starts_with(kSignalPrefix)) {
       dependency.kind = core::Dependency::Kind::signal;
-      dependency.id = signal_for(tenant, name.substr(kSignalPrefix.size())).value;
+      const SignalId signal = signal_for(tenant, name.substr(kSignalPrefix.size()));
+      if (!signal) {
+        SubmitOutcome refused = outcome(SubmitOutcome::Kind::too_many_signals, name);
+        refused.reason = signals_spent(tenant);
+        return refused;
+      }
+      dependency.id = signal.value;
     } else {
       const auto sibling = siblings.find(name);
       const TaskNo other =
@@ -247,9 +253,11 @@ GroupId Sequencer::group_for(TenantId tenant, const std::string& name) {
 
 SignalId Sequencer::signal_for(TenantId tenant, const std::string& name) {
   if (const SignalId known = names_.signal(tenant, name)) return known;
+  // Who has too many also has old ones looked at.
+  forgetter_.named();
+  if (names_.signals_of(tenant) >= options_.max_signals) return SignalId::none();
   const SignalId signal = names_.next_signal();
   note(SignalNamed{signal, tenant, name});
-  forgetter_.named();
   return signal;
 }
 

@@ -46,6 +46,7 @@ struct ServiceOptions {
   Duration table_every{0};  // how often packing's table is looked at; 0: never
   learn::SelfPlaySettings self_play;
   std::size_t max_tenants = 10'000;
+  std::size_t max_signals = 10'000;  // of one tenant
   core::TenantSpec tenant_defaults;
   std::uint8_t tenant_default_tier = 0;
   bool tenant_default_commands = true;

@@ -276,6 +276,25 @@ class Memory:
             self._signals.add((tenant, SIGNAL + signal))
             return self._settle_waiting()
 
+    def signals(self, tenant: str) -> list[pb.Signal]:
+        """Those that are given, and those that tasks wait for; of all tenants if none is named."""
+        with self.changed:
+            waiters: dict[tuple[str, str], int] = {key: 0 for key in self._signals}
+            for (owner, _), record in self.records.items():
+                for name in record.spec.depends_on:
+                    if name.startswith(SIGNAL) and not record.ended:
+                        key = (owner, name)
+                        waiters[key] = waiters.get(key, 0) + (key not in self._signals)
+            return [pb.Signal(name=name.removeprefix(SIGNAL), user_id=owner, waiters=count,
+                              given=(owner, name) in self._signals)
+                    for (owner, name), count in sorted(waiters.items()) if tenant in ("", owner)]
+
+    def reset_signal(self, signal: str, tenant: str) -> bool:
+        with self.changed:
+            known = (tenant, SIGNAL + signal) in self._signals
+            self._signals.discard((tenant, SIGNAL + signal))
+            return known
+
     def write(self, record: Record, data: bytes, stream: pb.LogChunk.Stream) -> None:
         with self.changed:
             record.output.append(pb.LogChunk(stream=stream, data=data))

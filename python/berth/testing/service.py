@@ -192,6 +192,19 @@ class Service(SchedulerServicer):
                                            self._tenant(context, request.user_id))
         return pb.ResolveDependencyResponse(released=released)
 
+    def ListSignals(self, request: pb.ListSignalsRequest, context: Any) -> pb.ListSignalsResponse:
+        with self._guard("ListSignals", context):
+            wanted = self._own(context, pb.TaskFilter(user_id=request.user_id))
+            return pb.ListSignalsResponse(signals=self.memory.signals(wanted.user_id))
+
+    def ResetSignal(self, request: pb.ResetSignalRequest, context: Any) -> pb.ResetSignalResponse:
+        with self._guard("ResetSignal", context):
+            tenant = self._tenant(context, request.user_id)
+            if not self.memory.reset_signal(request.signal, tenant):
+                raise Refused("NOT_FOUND", f'there is no signal "{request.signal}"',
+                              "unknown_signal")
+        return pb.ResetSignalResponse()
+
     # ---- Streams ---------------------------------------------------------------------------------
 
     def GetTaskLogs(self, request: pb.GetTaskLogsRequest, context: Any) -> Iterator[pb.LogChunk]:

@@ -37,8 +37,8 @@ inline NewTask new_task(const std::string& id = {}, const std::string& queue = "
 
 class Desk {
  public:
-  explicit Desk(Position at = {})
-      : sequencer({}, std::move(at)),
+  explicit Desk(Position at = {}, SequencerOptions options = {})
+      : sequencer(options, std::move(at)),
         courier(1, [](const TaskCard& card) -> Result<std::string> { return card.spec; }),
         feed(10'000),
         release(view, feed, courier,

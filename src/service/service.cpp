@@ -1,4 +1,5 @@
-// The parts of the service and the two loops that join them.
+// The service: how it opens and stops, the engine thread, what callers ask of it. The store thread
+// is service_store.cpp.
 #include "service/service.h"
 
 #include <algorithm>
@@ -10,23 +11,12 @@
 #include <utility>
 
 #include "service/clock.h"
-#include "service/courier.h"
-#include "service/disk_room.h"
 #include "service/journal_feed.h"
-#include "service/journal_pieces.h"
-#include "service/learner.h"
 #include "service/named_thread.h"
-#include "service/projector.h"
-#include "service/release.h"
-#include "service/replayer.h"
-#include "service/rings.h"
 #include "service/sequence_number.h"
-#include "service/sequencer.h"
-#include "service/snapshotter.h"
+#include "service/service_parts.h"
 #include "store/file.h"
 #include "store/folder_access.h"
-#include "store/folder_lock.h"
-#include "store/journal.h"
 #include "store/layout.h"
 #include "store/snapshots.h"
 
@@ -40,18 +30,12 @@ constexpr std::size_t kGroupItems = 32'768;
 // How long the engine thread sleeps at most, and how far apart two readings of clocks may be.
 constexpr Duration kLongestNap = seconds(30);
 constexpr Duration kOneMoment = milliseconds(100);
-// A stop waits so long for a disk that takes nothing.
-constexpr std::chrono::seconds kFullDiskGrace{5};
 // Tasks found ended when the journal is read again: beyond this they go to the history at once.
 constexpr std::size_t kMostToProjectLater = 65'536;
-// A store thread that has nothing to do looks at the disk so often.
-constexpr std::chrono::seconds kIdleLook{1};
 // How much of large specs is written once more after one snapshot, and in one group.
 constexpr std::size_t kMostCarried = 16'384;
 constexpr std::size_t kMostCarriedBytes = 64U << 20;
 constexpr std::size_t kCarriedAtOnce = 4U << 20;
-// sysexits.h calls it EX_IOERR.
-constexpr int kNotStoredExit = 74;
 
 Result<std::string> spec_in(store::SegmentReader& segments, const TaskCard& card) {
   if (card.spec_at.size == 0) return card.spec;
@@ -60,77 +44,7 @@ Result<std::string> spec_in(store::SegmentReader& segments, const TaskCard& card
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
-std::string mib_text(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
-
 }  // namespace
-
-struct Service::Parts {
-  Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Recovered&& recovered,
-        std::unique_ptr<store::JournalWriter> journal_writer,
-        std::unique_ptr<store::HistoryWriter> history_writer,
-        std::unique_ptr<store::HistoryReader> history_reader);
-
-  // The engine thread.
-  void sequence();
-  bool has_room(std::size_t times) const;
-  void take(Rings::Helping&& helping, Time now);
-  void answer_while_stalled(std::vector<SubmitCommand>& submits);
-  void run_timers(Time now);
-  Duration until_wakeup() const;
-  void look_at_the_wall(Time now);
-  void begin_day(Time at);
-  bool hand_over();
-  Time now();
-
-  // The snapshot thread.
-  void carry_specs(std::uint64_t segment);
-
-  // The store thread.
-  void keep();
-  store::GroupAt make_durable(Group& group);
-  void tend_room();
-  void tell_doubt(std::vector<SubmitReply> waiting) const;
-  [[noreturn]] void end_unsynced(const Error& failed) const;
-  void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
-
-  ServiceOptions options;
-  store::FolderLock lock;
-  store::SegmentReader segments;
-  View view;
-  Feed feed;
-  Rings rings;
-  Sequencer sequencer;
-  Courier courier;
-  std::unique_ptr<store::JournalWriter> journal;
-  std::unique_ptr<store::HistoryReader> history;
-  JournalPieces journal_pieces;
-  Projector projector;
-  Snapshotter snapshotter;
-  Learner learner;
-  DispatchLatency dispatch;
-  Release release;
-  DiskRoom room;
-  bool told_short = false;
-  Time last_now;
-  Time day_ends = Time::never();
-  const store::Identity identity;
-
-  std::mutex handover_mutex;
-  std::condition_variable handover;
-  std::unique_ptr<Group> handed;  // at most one waits while one is being stored
-  journal::Writer spare;          // memory of a group that has been released
-  bool store_busy = false;
-  bool no_more_groups = false;
-  std::thread engine_thread;
-  std::thread store_thread;
-  bool running = false;
-
-  std::atomic<std::uint64_t> groups{0}, synced_bytes{0}, events{0}, hash{0};
-  std::atomic<std::uint64_t> sync_us_sum{0};
-  std::atomic<std::int64_t> wakeup_ns{0};
-  std::atomic<bool> out_of_patience{false};  // with a stalled journal
-  std::array<std::atomic<std::uint64_t>, kSyncBucketsUs.size() + 1> sync_us{};
-};
 
 Service::Parts::Parts(ServiceOptions opts, store::FolderLock&& folder_lock, Recovered&& recovered,
                       std::unique_ptr<store::JournalWriter> journal_writer,
@@ -431,119 +345,6 @@ void Service::Parts::carry_specs(std::uint64_t segment) {
     if (carried >= kMostCarriedBytes) return;
   }
   if (!command.specs.empty()) (void)offer();
-}
-
-// ---- The store thread
-// ----------------------------------------------------------------------------
-
-void Service::Parts::keep() {
-  tend_room();
-  while (true) {
-    std::unique_ptr<Group> group;
-    {
-      std::unique_lock guard(handover_mutex);
-      store_busy = false;
-      if (!handed && !no_more_groups) {
-        guard.unlock();
-        rings.poke();
-        guard.lock();
-      }
-      while (!handover.wait_for(guard, kIdleLook, [&] { return handed || no_more_groups; })) {
-        guard.unlock();
-        tend_room();
-        guard.lock();
-      }
-      if (!handed) return;
-      group = std::move(handed);
-      store_busy = true;
-    }
-    if (options.answer_before_sync) {
-      release.answer(*group);
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the answers are out
-    }
-    const store::GroupAt at = make_durable(*group);
-    tend_room();  // first: who is answered may submit the next
-    release.run(*group, at);
-    events.store(group->next_seq, std::memory_order_relaxed);
-    hash.store(group->hash_after.hash, std::memory_order_relaxed);
-    snapshotter.durable(group->next_seq, group->bytes.size());
-    group->bytes.clear();
-    const std::lock_guard guard(handover_mutex);
-    spare = std::move(group->bytes);
-  }
-}
-
-// A full disk is waited out: nothing is acknowledged meanwhile, so a stop may end the process. A
-// failed sync ends it too: the kernel may have dropped what it had.
-store::GroupAt Service::Parts::make_durable(Group& group) {
-  if (group.bytes.empty()) return {};
-  Result<store::GroupAt> at = journal->append(group.bytes.view(), group.hash_after);
-  std::optional<std::chrono::steady_clock::time_point> stopping_since;
-  for (bool told = false; !at; at = journal->append(group.bytes.view(), group.hash_after)) {
-    if (journal->has_failed()) end_unsynced(at.error());
-    if (!std::exchange(told, true)) {
-      options.log("cannot write the journal: " + at.error().message +
-                  "; nothing is acknowledged until it works again");
-    }
-    room.stall();
-    tend_room();
-    if (room.is_out_of_patience()) {
-      tell_doubt(std::exchange(group.submits, {}));
-      out_of_patience = true;
-      rings.poke();
-    }
-    if (stopping_since && std::chrono::steady_clock::now() - *stopping_since > kFullDiskGrace) {
-      options.log(
-          "the journal still cannot be written; the server ends without what it has not "
-          "acknowledged");
-      std::_Exit(kNotStoredExit);
-    }
-    if (rings.is_closed() && !stopping_since) stopping_since = std::chrono::steady_clock::now();
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
-  room.go_on();
-  out_of_patience = false;
-  const auto begin = std::chrono::steady_clock::now();
-  if (const Status synced = journal->sync(); !synced) end_unsynced(synced.error());
-  count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
-  return *at;
-}
-
-// Looks at the disk now and then, and takes room for the journal's spare segment when there is
-// some.
-void Service::Parts::tend_room() {
-  if (!room.look(journal->segment(), journal->has_spare())) return;
-  const bool has_reserve = room.free_bytes() >= room.reserve_bytes();
-  if (!journal->has_spare() && has_reserve) (void)journal->make_spare();
-  const bool is_short = room.shortage().has_value();
-  if (is_short == std::exchange(told_short, is_short)) return;
-  options.log(is_short ? "the data disk is short of room: " + mib_text(room.free_bytes()) +
-                             " are free, store.reserve is " + mib_text(room.reserve_bytes()) +
-                             "; no new task is taken until there is more"
-                       : "the data disk has room again: tasks are taken");
-}
-
-void Service::Parts::tell_doubt(std::vector<SubmitReply> waiting) const {
-  const SubmitOutcome unknown =
-      outcome_without({room.free_bytes(), room.reserve_bytes()}, SubmitOutcome::Kind::in_doubt);
-  for (const SubmitReply& reply : waiting)
-    reply.done(std::vector(reply.outcomes.size(), unknown));
-}
-
-void Service::Parts::end_unsynced(const Error& failed) const {
-  options.log("cannot sync the journal: " + failed.message +
-              "; the server ends, and recovers when it is started again");
-  std::_Exit(kNotStoredExit);
-}
-
-void Service::Parts::count_sync(std::chrono::steady_clock::duration took, std::size_t bytes) {
-  const auto us = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(took).count());
-  const auto bucket = std::lower_bound(kSyncBucketsUs.begin(), kSyncBucketsUs.end(), us);
-  ++sync_us[static_cast<std::size_t>(bucket - kSyncBucketsUs.begin())];
-  sync_us_sum += us;
-  synced_bytes += bytes;
-  ++groups;
 }
 
 // ---- The door

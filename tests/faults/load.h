@@ -19,8 +19,7 @@ class Load {
   // tenants in turn. With `padding` their specs are larger by so many bytes, and the journal grows
   // faster.
   Load(const support::ServerProcess& server, int threads, std::string prefix,
-       std::filesystem::path file, std::vector<std::string> tenants = {""},
-       std::size_t padding = 0)
+       std::filesystem::path file, std::vector<std::string> tenants = {""}, std::size_t padding = 0)
       : prefix_(std::move(prefix)),
         file_(std::move(file)),
         tenants_(std::move(tenants)),

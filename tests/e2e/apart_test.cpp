@@ -111,7 +111,7 @@ TEST_F(Apart, NobodyReadsWhatIsAnothers) {
 }
 
 TEST_F(Apart, WithTokensAndNoUserCommandsAreRefusedWithWhatToDo) {
-  serve("[server]\nauthentication = true\n");
+  serve("[server]\nauthentication = true\n[[tenants]]\nname = \"bob\"\n");
   ASSERT_TRUE(server_->serves()) << server_->error();
   const Result refused = as(bob_, "submit --queue llm -- true");
   EXPECT_EQ(refused.code, 7) << refused.out;

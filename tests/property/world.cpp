@@ -402,8 +402,10 @@ void World::agent_reports(const Command& command) {
   OpenLease& lease = open_[command.a % open_.size()];
   Digits fate(command.c);
   const auto outcome = [&](TaskNo task) {
-    core::TaskOutcome result{.task = task, .completed = fate.pick(4) > 0};
-    result.failure = static_cast<Failure>(fate.pick(core::kFailureKinds));
+    core::TaskOutcome result;
+    result.task = task;
+    result.completed = fate.pick(4) > 0;
+    result.failure = static_cast<Failure>(fate.pick(5));
     return result;
   };
   switch (digits.pick(6)) {
@@ -418,9 +420,7 @@ void World::agent_reports(const Command& command) {
       for (const TaskNo task : lease.tasks) {
         if (digits.one_in(3)) ended.outcomes.push_back(outcome(task));
       }
-      if (!digits.one_in(4)) return feed(std::move(ended));
-      const Duration ran = milliseconds(digits.one_in(3) ? 0 : fate.pick(100'000));
-      return feed(core::LeaseEndedAfter{std::move(ended), ran});
+      return feed(std::move(ended));
     }
   }
 }

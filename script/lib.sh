@@ -38,6 +38,9 @@ build_preset() {
   cmake --build "build/$preset" ${1:+--target "$@"}
 }
 
+# The version of Berth, from the one place that has it.
+project_version() { sed -nE 's/^project\(berth VERSION ([0-9.]+).*/\1/p' CMakeLists.txt; }
+
 # Our C++ files, as git knows them: tracked, or new and not ignored.
 cpp_files() {
   if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then

@@ -81,7 +81,7 @@ class BerthServer:
         def submit():
             for first in range(0, tasks, PER_MESSAGE):
                 count = min(PER_MESSAGE, tasks - first)
-                self._call("POST", "/v1/tasks:batch",
+                self._call("POST", "/api/v1/tasks:batch",
                            {"sequence": first + 1, "tasks": [self._task] * count})
         return self._run(tasks, seconds, submit)
 
@@ -89,7 +89,7 @@ class BerthServer:
         """A call for each task."""
         def submit():
             for _ in range(tasks):
-                self._call("POST", "/v1/tasks", self._task)
+                self._call("POST", "/api/v1/tasks", self._task)
         return self._run(tasks, seconds, submit)
 
     def _run(self, tasks, seconds, submit):
@@ -104,7 +104,7 @@ class BerthServer:
         return completed, time.monotonic() - begin
 
     def _completed(self):
-        queue = self._call("GET", "/v1/queues/bench")["queues"][0]
+        queue = self._call("GET", "/api/v1/queues/bench")["queues"][0]
         failed = sum(int(queue[name]) for name in ("failed", "cancelled", "expired"))
         if failed > 0:
             raise Failure(f"{failed} tasks on Berth did not complete")

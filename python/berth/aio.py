@@ -8,9 +8,8 @@ cluster.py, calls made by the connection; what stands here is the shape that use
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Iterable, Mapping, Optional, Self, Sequence, Unpack
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 from berth import channel, cluster, requests
 from berth.aio_connection import AsyncConnection
@@ -18,9 +17,12 @@ from berth.errors import BerthError, DeadlineExceeded, TaskFailed, Unavailable, 
 from berth.models import Cancellation, Event, Explanation, LogChunk, Task
 from berth.outcome import Outcome
 from berth.spec import Payload, TaskOptions, TaskSpec
-from berth.streams import AsyncStream
+from berth.streams import AsyncStream, aclosing
 from berth.timing import Backoff, Deadline
 from berth.v1 import scheduler_pb2 as pb
+
+if TYPE_CHECKING:  # newer than the oldest Python that runs this
+    from typing_extensions import Self, Unpack
 
 
 class AsyncClient:
@@ -109,7 +111,7 @@ class AsyncClient:
         return await self._get_task(task_id, user_id, None, with_spec, with_history)
 
     async def get_status(self, task_id: str, user_id: Optional[str] = None) -> dict[str, Any]:
-        """The task as a dict: status, reason, position, submitted_at, started_at, result, ..."""
+        """The task as a dict: status, reason, submitted_at, started_at, result, ..."""
         return (await self._get_task(task_id, user_id, None)).as_dict()
 
     async def wait(self, task_id: str, timeout: Optional[float] = 60,
@@ -166,6 +168,21 @@ class AsyncClient:
             repeatable=task_id is not None or dry_run)
         return Cancellation(answer.matched, answer.cancelled, answer.stopping)
 
+    async def update(self, task_id: str, *, task_type: Optional[str] = None,
+                     priority: Optional[int] = None, gpu_memory_mb: Optional[int] = None,
+                     tolerated_wait: Optional[float] = None, run_limit: Optional[float] = None,
+                     user_id: Optional[str] = None) -> Task:
+        """Changes a task that has not started; what is None stays. Times are in seconds, 0: none."""
+        request = pb.UpdateTaskRequest(
+            task_id=task_id, user_id=self._tenants.of(task_id, user_id), task_type=task_type,
+            priority=priority, gpu_memory_mb=gpu_memory_mb)
+        if tolerated_wait is not None:
+            request.tolerated_wait_ms = round(tolerated_wait * 1000)
+        if run_limit is not None:
+            request.run_limit_ms = round(run_limit * 1000)
+        answer: pb.UpdateTaskResponse = await self._connection.call("UpdateTask", request)
+        return Task.read(answer.status)
+
     async def hold(self, task_id: str, *, user_id: Optional[str] = None) -> None:
         """Keeps a task that has not started from starting."""
         await self._connection.call("HoldTask", pb.HoldTaskRequest(
@@ -180,7 +197,7 @@ class AsyncClient:
         """Gives the signal that tasks with depends_on "signal:NAME" wait for; returns how many."""
         answer: pb.ResolveDependencyResponse = await self._connection.call(
             "ResolveDependency", pb.ResolveDependencyRequest(
-                signal=signal.removeprefix("signal:"), user_id=self._tenants.or_default(user_id)))
+                signal=requests.signal_name(signal), user_id=self._tenants.or_default(user_id)))
         return answer.released
 
     async def signals(self, *, user_id: Optional[str] = None) -> list[cluster.Signal]:
@@ -197,7 +214,7 @@ class AsyncClient:
     async def reset_signal(self, signal: str, *, user_id: Optional[str] = None) -> None:
         """Takes back a signal that was given: tasks that come wait for it again."""
         await self._connection.call("ResetSignal", pb.ResetSignalRequest(
-            signal=signal.removeprefix("signal:"),
+            signal=requests.signal_name(signal),
             user_id=self._tenants.or_default(user_id)), repeatable=False)
 
     # ---- Streams ---------------------------------------------------------------------------------

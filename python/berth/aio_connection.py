@@ -17,7 +17,7 @@ import grpc
 
 from berth import channel
 from berth.errors import BerthError, DeadlineExceeded, Unavailable, from_refusal, from_rpc
-from berth.streams import AsyncStream
+from berth.streams import AsyncStream, anext_or_none
 from berth.timing import Deadline, Patience
 from berth.v1 import scheduler_pb2 as pb
 
@@ -127,7 +127,7 @@ class AsyncConnection:
                 for first in range(0, len(again), pack):
                     outbox.put_nowait(pb.SubmitTasksRequest(sequence=decided + first + 1,
                                                             tasks=again[first:first + pack]))
-                answers = aiter(call)
+                answers = call.__aiter__()
                 while more or undecided:
                     while more and len(undecided) + pack <= window:
                         tasks = list(islice(requests, pack))
@@ -139,7 +139,7 @@ class AsyncConnection:
                             progress = True
                     if not undecided:
                         return
-                    answer = await anext(answers, None)
+                    answer = await anext_or_none(answers)
                     if answer is None:
                         break
                     refusals.update((refusal.sequence, from_refusal(refusal))

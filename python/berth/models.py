@@ -99,7 +99,7 @@ class Task:
     task_type: str
     status: str
     reason: Optional[Reason] = None  # why it is not running, if recorded; why it did not complete
-    position: Optional[int] = None  # 1: next of its queue
+    position: Optional[int] = None  # 1: next of its queue; told by explain alone
     attempts: int = 0
     gpus: tuple[str, ...] = ()
     submitted_at: Optional[datetime] = None

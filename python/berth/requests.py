@@ -11,6 +11,7 @@ from berth.v1 import scheduler_pb2 as pb
 from berth.v1 import task_pb2
 
 REMEMBERED_TENANTS = 100_000
+SIGNAL = "signal:"
 
 
 class Tenants:
@@ -87,6 +88,11 @@ def cancel_request(task_id: Optional[str], tenant: str, group: Optional[str],
     if group:
         return pb.CancelTaskRequest(group=group, user_id=tenant, dry_run=dry_run)
     raise TypeError("cancel needs a task_id, a group, or a filter")
+
+
+def signal_name(signal: str) -> str:
+    """As the API has it: without the prefix that tells it from a task's id in depends_on."""
+    return signal[len(SIGNAL):] if signal.startswith(SIGNAL) else signal
 
 
 def events_request(chosen: pb.TaskFilter, after: int, follow: bool) -> pb.TaskEventsRequest:

@@ -175,6 +175,14 @@ class TaskTest(ClientCase):
         with self.assertRaises(berth.NotFound):
             client.reset_signal(self.name)
 
+    def test_a_task_that_waits_can_be_changed(self) -> None:
+        client = self.client()
+        client.submit_task(self.name, task_type="llm", held=True, payload={"n": 1})
+        changed = client.update(self.name, priority=5, tolerated_wait=3600)
+        self.assertEqual((changed.priority, changed.status), (5, "waiting"))
+        client.release(self.name)
+        self.assertEqual(client.wait(self.name)["status"], "completed")
+
     def test_a_held_task_waits_until_released(self) -> None:
         client = self.client()
         client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])

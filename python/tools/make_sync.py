@@ -20,16 +20,16 @@ NAMES = {
     "AsyncStream": "Stream",
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
     "aclosing": "closing",
     "aio_connection": "connection",
-    "aiter": "iter",
-    "anext": "next",
+    "anext_or_none": "next_or_none",
     "open_aio_channel": "open_channel",
 }
 # Whole phrases, where one name is not enough.
 PHRASES = {
     "import asyncio\nimport threading\n": "import queue\nimport threading\nimport time\n",
-    "import asyncio\nfrom contextlib": "import time\nfrom contextlib",
+    "import asyncio\nfrom types": "import time\nfrom types",
     "asyncio.sleep": "time.sleep",
     "asyncio.Queue": "queue.SimpleQueue",
     "`async with`": "`with`",

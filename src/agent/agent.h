@@ -39,7 +39,9 @@ struct AgentOptions {
   std::string cluster = "berth";
   // Holds the number of the incarnation and the records of the tasks. One agent at a time.
   std::filesystem::path folder;
-  std::filesystem::path work_folder;   // holds the working folders of tasks; empty: `folder`/work
+  std::filesystem::path work_folder;  // holds the working folders of tasks; empty: `folder`/work
+  // While the disk of the working folders has less room than this, those of ended tasks go.
+  std::uint64_t work_reserve_bytes = 0;
   std::vector<NodeDescription> nodes;  // none: `node` alone, of which nothing is known
   std::vector<GpuDescription> gpus;
   // The berth binary: `launcher_program launcher` forks the shims of commands.

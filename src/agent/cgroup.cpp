@@ -78,6 +78,16 @@ Status try_group_root(const path& root) {
   return prepared;
 }
 
+bool end_group(const path& group) {
+  std::error_code error;
+  if (group.empty() || !std::filesystem::exists(group, error)) return true;
+  put_if_there(group / "cgroup.kill", "1");
+  const Result<std::string> members = read_file(group / "cgroup.procs");
+  if (members.ok() && !members->empty()) return false;
+  ::rmdir(group.c_str());
+  return true;
+}
+
 Result<TaskGroup> TaskGroup::make(const std::string& path, const GroupLimits& limits) {
   TaskGroup group;
   if (path.empty()) return group;

@@ -31,6 +31,10 @@ Status prepare_group_root(const std::filesystem::path& root);
 // Whether that would do, and leaves everything as it was: another agent may be using it.
 Status try_group_root(const std::filesystem::path& root);
 
+// Ends all in the group of a task whose shim cannot do so any more, and removes it. False: some are
+// dying still. An empty path, or no such group: nothing is left.
+bool end_group(const std::filesystem::path& group);
+
 // The group of one task, for its shim. Removed with its owner, if it is empty by then.
 class TaskGroup {
  public:

@@ -54,6 +54,16 @@ TEST_F(FakeGroups, GiveTheirTasksWhatTheyAskFor) {
   EXPECT_EQ(written("cgroup.kill"), "1");
 }
 
+TEST_F(FakeGroups, AreEndedWithoutTheirShim) {
+  put(root() / "1.1" / "cgroup.procs", "12345\n");
+  EXPECT_FALSE(end_group(root() / "1.1")) << "it is dying still";
+  EXPECT_EQ(written("cgroup.kill"), "1");
+  put(root() / "1.1" / "cgroup.procs", "");
+  EXPECT_TRUE(end_group(root() / "1.1"));
+  EXPECT_TRUE(end_group(root() / "1.2")) << "there is none";
+  EXPECT_TRUE(end_group("")) << "nor any";
+}
+
 TEST_F(FakeGroups, TellWhoRanOutOfMemory) {
   const Result<TaskGroup> group = TaskGroup::make((root() / "1.1").string(), {.processes = 100});
   ASSERT_TRUE(group.ok());

@@ -6,6 +6,9 @@
 namespace berth::agent {
 namespace {
 
+// Of another user: the agent's own may name folders that are nobody else's.
+constexpr const char* kPlainPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 bool may_pass(const std::string& name) {
   if (name.starts_with("LD_")) return false;
   for (const char* part : {"TOKEN", "SECRET", "PASSWORD"}) {
@@ -29,6 +32,7 @@ std::vector<std::string> task_environment(const berth::v1::Lease& lease,
     values["HOME"] = rules.user->home;
     values["USER"] = values["LOGNAME"] = rules.user->name;
     values["SHELL"] = rules.user->shell;
+    values["PATH"] = kPlainPath;
     values.erase("TMPDIR");
   }
   for (const auto& [name, value] : task.spec().env()) {
@@ -40,10 +44,15 @@ std::vector<std::string> task_environment(const berth::v1::Lease& lease,
   values["BERTH_TENANT"] = task.tenant();
   values["BERTH_QUEUE"] = lease.queue();
   values["BERTH_LEASE"] = std::to_string(lease.id());
+  if (task.spec().has_array()) {
+    values["BERTH_ARRAY_ID"] = task.spec().group();
+    values["BERTH_ARRAY_INDEX"] = task.spec().array().indices();
+  }
 
   std::vector<std::string> environment;
   for (const auto& [name, value] : values) {
-    environment.push_back(name + "=" + value);
+    environment.push_back(name);
+    environment.back().append("=").append(value);
   }
   return environment;
 }

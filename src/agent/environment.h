@@ -17,9 +17,9 @@ struct EnvironmentRules {
 };
 
 // NAME=value, sorted. Later ones win: what is passed through, what the user has, what the task asks
-// for, what Berth says. Another user has a HOME of its own and none of the agent's TMPDIR. LD_* and
-// names with TOKEN, SECRET or PASSWORD are never passed through, whatever the list says; a task may
-// set them itself.
+// for, what Berth says. Another user has a HOME of its own, a plain PATH and none of the agent's
+// TMPDIR. LD_* and names with TOKEN, SECRET or PASSWORD are never passed through, whatever the list
+// says; a task may set them itself.
 std::vector<std::string> task_environment(const berth::v1::Lease& lease,
                                           const berth::v1::LeasedTask& task,
                                           const EnvironmentRules& rules,

@@ -23,6 +23,8 @@ namespace berth::agent {
 namespace {
 
 constexpr int kAnswersPerTurn = 64;  // then others have their turn
+constexpr int kSilentLooksMax = 3;
+constexpr int kEndWithinMs = 2000;
 
 // The agent's own, and: no shim is to look for symbols again that its launcher has not used.
 std::vector<char*> launcher_environment() {
@@ -84,9 +86,15 @@ Status send_all(int socket, std::string_view bytes) {
 
 }  // namespace
 
-// The process ends when it finds its socket closed.
+// The process ends when it finds its socket closed, unless somebody keeps it suspended.
 Launcher::Process::~Process() {
   socket.reset();
+  ::kill(pid, SIGCONT);
+  for (int waited_ms = 0; waited_ms < kEndWithinMs; ++waited_ms) {
+    if (::waitpid(pid, nullptr, WNOHANG) != 0) return;
+    ::usleep(1000);
+  }
+  ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
 }
 
@@ -105,6 +113,7 @@ Result<Launcher::ProcessPtr> Launcher::launch(Key key, const Intent& intent) {
       loop_.watch(process->socket.get(), [this, process] { read_answers(process); });
     });
   }
+  ++current_->asked;
   if (const Status sent = send_all(current_->socket.get(), frame(key, intent)); !sent) {
     return sent.error();
   }
@@ -124,6 +133,18 @@ Result<Launcher::ProcessPtr> Launcher::start() const {
   return std::make_shared<Process>(*pid, std::move(ours));
 }
 
+// The pid is its own: it is buried with the Process.
+void Launcher::look_after() {
+  if (!watched_) return;
+  Process& process = *watched_;
+  const bool is_silent =
+      process.asked != process.answered && process.answered == process.answered_before;
+  process.answered_before = process.answered;
+  process.silent_looks = is_silent ? process.silent_looks + 1 : 0;
+  if (!is_silent) return;
+  ::kill(process.pid, process.silent_looks < kSilentLooksMax ? SIGCONT : SIGKILL);
+}
+
 void Launcher::read_answers(const ProcessPtr& process) {
   for (int answers = 0; answers < kAnswersPerTurn; ++answers) {
     Result<std::optional<LaunchAnswer>> answer = receive_answer(process->socket.get());
@@ -134,6 +155,7 @@ void Launcher::read_answers(const ProcessPtr& process) {
       return died_(process.get());
     }
     if (!*answer) return;
+    ++process->answered;
     LaunchAnswer& got = **answer;
     if (got.error == 0) {
       launched_(got.key, std::move(got.shim));

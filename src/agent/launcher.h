@@ -3,7 +3,8 @@
 //
 // The launcher process knows nothing and keeps nothing: it reads intents from a socket, forks, and
 // hands back a pidfd of the shim. It ends when the socket does, with the agent's process; shims
-// live on. A shim that is forked only after its agent died finds that its task was taken back.
+// live on. A shim that is forked only after its agent died finds that its task was taken back. What
+// a shim that is killed leaves becomes the launcher's, so that the agent finds it there.
 //
 // launch() is the worker's; answers come on the loop's thread.
 #pragma once
@@ -35,6 +36,11 @@ class Launcher {
     const pid_t pid;
     Fd socket;
     std::atomic<bool> dead = false;
+    std::atomic<std::uint64_t> asked = 0;  // how often, by the worker
+    // The loop's: how often it has answered, also by the last look, and for how many looks not.
+    std::uint64_t answered = 0;
+    std::uint64_t answered_before = 0;
+    int silent_looks = 0;
   };
   using ProcessPtr = std::shared_ptr<Process>;
   // An empty Fd: there is a shim, but no pidfd could be passed.
@@ -56,6 +62,12 @@ class Launcher {
   // Sends the intent, to a new process if there is none. The answer comes later, from the one that
   // is returned.
   Result<ProcessPtr> launch(Key key, const Intent& intent);
+
+  // Every few seconds, on the loop's thread. A process that does not answer is woken; one that
+  // still does not a few looks later is killed, and whoever waits for it hears that it died.
+  void look_after();
+  // Of the process that answers now, on the loop's thread; 0: there is none.
+  pid_t pid() const { return watched_ ? watched_->pid : 0; }
 
  private:
   Result<ProcessPtr> start() const;

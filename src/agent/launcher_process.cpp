@@ -66,6 +66,10 @@ bool launch_all(std::string& bytes) {
 int run_launcher() {
   ::prctl(PR_SET_NAME, "berth-launcher");
   boot_id();  // once, for all shims
+  // What a shim that is killed leaves behind is found among our children.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // By /proc/self/cwd a command could enter the folder that it begins in, whoever owns those above.
+  if (::chdir("/") != 0) return 1;
   // None of the server's keys for anybody.
   ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr, 0, 0, 0);
   ::fcntl(kLauncherSocket, F_SETFD, FD_CLOEXEC);

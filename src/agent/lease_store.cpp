@@ -8,10 +8,12 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/cgroup.h"
 #include "agent/files.h"
 #include "agent/process_info.h"
 #include "agent/records.h"
@@ -117,11 +119,12 @@ TaskTimes times_of(const std::optional<TaskRecord>& record) {
 }
 
 LeaseStore::LeaseStore(const std::filesystem::path& folder,
-                       const std::filesystem::path& work_folder)
+                       const std::filesystem::path& work_folder, std::filesystem::path group_root)
     : folder_((folder / "tasks").string()),
       welcome_((folder / "welcome").string()),
       boot_id_(boot_id()),
-      work_folders_(work_folder.empty() ? folder / "work" : work_folder) {}
+      work_folders_(work_folder.empty() ? folder / "work" : work_folder),
+      group_root_(std::move(group_root)) {}
 
 // One that cannot be written says that nothing is known, which is always true.
 void LeaseStore::note_welcome() const {
@@ -136,6 +139,19 @@ bool LeaseStore::was_welcomed() const {
 TaskFiles LeaseStore::files(std::uint64_t lease, std::uint64_t task_no) const {
   const std::string name = std::to_string(lease) + "." + std::to_string(task_no);
   return {folder_ + "/" + name, work_folders_.stem_of(name)};
+}
+
+std::filesystem::path LeaseStore::group(std::uint64_t lease, std::uint64_t task_no) const {
+  if (group_root_.empty()) return {};
+  return group_root_ / (std::to_string(lease) + "." + std::to_string(task_no));
+}
+
+Result<bool> LeaseStore::end_leftovers(std::uint64_t lease, std::uint64_t task_no,
+                                       const ProcessIdentity& shim, pid_t launcher) const {
+  const bool is_group_gone = end_group(group(lease, task_no));
+  const Result<bool> are_gone = agent::end_leftovers({shim, lease, launcher});
+  if (!are_gone) return are_gone.error();
+  return *are_gone && is_group_gone;
 }
 
 Status LeaseStore::prepare() const {
@@ -178,10 +194,30 @@ Status LeaseStore::write_intent(const berth::v1::Lease& lease, const berth::v1::
   }
   if (task.spec().workdir().empty()) {
     const std::string name = std::to_string(lease.id()) + "." + std::to_string(task.task_no());
-    if (Status made = work_folders_.make(name, owner); !made) return made;
+    if (Status made = make_work(name, lease.id(), task.task_no(), owner); !made) return made;
   }
   if (::rename(spare.c_str(), its.intent().c_str()) == 0) return Done{};
   return file_error("rename", spare, errno);
+}
+
+bool LeaseStore::is_over(const TaskFiles& its) const {
+  if (is_there(its.kept())) return true;
+  const Result<std::optional<TaskRecord>> record = read_record(its.claimed());
+  if (record && !*record) return !is_there(its.intent());  // it never began
+  return record && (*record)->exit;
+}
+
+// What the last attempt of the task left is the next one's: checkpoints survive.
+Status LeaseStore::make_work(const std::string& name, std::uint64_t lease, std::uint64_t task_no,
+                             const std::optional<FolderOwner>& owner) {
+  const auto [last, is_first] = work_of_.try_emplace(task_no, lease);
+  if (!is_first) {
+    const std::uint64_t before = std::exchange(last->second, lease);
+    const std::string old = std::to_string(before) + "." + std::to_string(task_no);
+    const bool passes = before != lease && is_over(files(before, task_no));
+    if (passes && work_folders_.pass_on(old, name, owner)) return Done{};
+  }
+  return work_folders_.make(name, owner);
 }
 
 // One that is there, or a name for a new one.
@@ -202,7 +238,15 @@ void LeaseStore::make_spare(const std::string& path) {
   spare_records_.push_back(std::move(spare));
 }
 
+void LeaseStore::forget_work(std::uint64_t lease, std::uint64_t task_no) {
+  const auto last = work_of_.find(task_no);
+  if (last != work_of_.end() && last->second == lease) work_of_.erase(last);
+}
+
 void LeaseStore::discard_work(const TaskFiles& files) {
+  std::string_view none;
+  const std::string text = std::filesystem::path(files.stem).filename().string();
+  if (const std::optional<Name> name = name_in(text, none)) forget_work(name->lease, name->task_no);
   work_folders_.discard(std::filesystem::path(files.stem).filename().string());
   discard(files.work_of_old());
 }
@@ -277,7 +321,11 @@ void LeaseStore::remove_strays() {
   std::set<Name> strays = names_with({".work", ".out", ".err"});
   for (const std::string& text : work_folders_.find()) {
     std::string_view none;
-    if (const std::optional<Name> name = name_in(text, none)) strays.insert(*name);
+    const std::optional<Name> name = name_in(text, none);
+    if (!name) continue;
+    strays.insert(*name);
+    std::uint64_t& last = work_of_[name->task_no];
+    last = std::max(last, name->lease);
   }
   for (const Name& name : strays) {
     const TaskFiles its = files(name.lease, name.task_no);
@@ -329,7 +377,9 @@ Status LeaseStore::find_task(Name name, std::vector<FoundLease>& found) {
     if (!runs) return runs.error();
     if (*runs) return Done{};
     // It may have written its exit between the two looks; then this kills nobody.
-    if (const Status killed = kill_session((*record)->shim()); !killed) return killed;
+    const Result<bool> gone = end_leftovers(name.lease, name.task_no, (*record)->shim(), 0);
+    if (!gone) return gone.error();
+    if (!*gone) return Done{};  // as if it ran: who adopts it looks again
     record = read_record(path);
     if (!record) return record.error();
   }
@@ -347,7 +397,11 @@ bool LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t u
   const std::optional<TaskRecord>& record = *found;
   if (!record) {
     if (is_there(its.kept())) return true;
-    discard_work(its);
+    // What an earlier attempt left there is the next one's; an empty folder is nobody's.
+    std::error_code error;
+    const bool has_work =
+        std::filesystem::exists(its.work(), error) && !std::filesystem::is_empty(its.work(), error);
+    if (!has_work) discard_work(its);
     discard(its.voided());
     return false;
   }
@@ -356,6 +410,7 @@ bool LeaseStore::keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t u
   const std::string name = std::to_string(lease) + "." + std::to_string(task_no);
   if (record->exit) work_folders_.tidy(name);
   const bool has_work = work_folders_.has(name) || is_there(its.work_of_old());
+  if (!has_work) forget_work(lease, task_no);
   if (is_there(its.out()) || is_there(its.err()) || has_work) {
     if (!write_until(its.claimed(), until_unix_ms).ok()) return true;
     ::rename(its.claimed().c_str(), its.kept().c_str());
@@ -388,6 +443,24 @@ void LeaseStore::remove_kept(std::uint64_t lease, std::uint64_t task_no) {
   discard(its.err());
   discard_work(its);
   make_spare(its.kept());
+}
+
+// One at a time, and only when the last is gone: it may have been enough.
+void LeaseStore::make_room(std::uint64_t wanted_bytes) {
+  if (work_folders_.is_sweeping() || work_folders_.free_bytes() >= wanted_bytes) return;
+  std::optional<Name> newest;
+  std::int64_t newest_unix_ms = 0;
+  for (const Name& name : names_with({".kept"})) {
+    const TaskFiles its = files(name.lease, name.task_no);
+    if (!is_there(its.work()) && !is_there(its.work_of_old())) continue;
+    const Result<std::optional<TaskRecord>> record = read_record(its.kept());
+    if (!record || !*record) continue;
+    const std::int64_t ended = (*record)->exit ? (*record)->exit->ended_unix_ms : 0;
+    if (newest && ended < newest_unix_ms) continue;
+    newest = name;
+    newest_unix_ms = ended;
+  }
+  if (newest) discard_work(files(newest->lease, newest->task_no));
 }
 
 }  // namespace berth::agent

@@ -13,11 +13,13 @@
 // A record that cannot be read just now says nothing: it is neither reported nor removed.
 //
 // This is the one place where these files are moved and removed. Blocks on the disk. find_leases()
-// comes first and alone; afterwards everything is the worker's, except files().
+// comes first and alone; afterwards everything is the worker's, except files(), group() and
+// end_leftovers().
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,9 +41,11 @@ struct KeptTask {
 
 class LeaseStore {
  public:
-  // `work_folder`: of the working folders; empty: `folder`/work.
+  // `work_folder`: of the working folders; empty: `folder`/work. `group_root`: of the tasks'
+  // control groups; empty: they have none.
   explicit LeaseStore(const std::filesystem::path& folder,
-                      const std::filesystem::path& work_folder = {});
+                      const std::filesystem::path& work_folder = {},
+                      std::filesystem::path group_root = {});
 
   // Makes the folder, which only its owner may enter, and that of the working folders.
   Status prepare() const;
@@ -55,21 +59,33 @@ class LeaseStore {
   bool was_welcomed() const;
 
   TaskFiles files(std::uint64_t lease, std::uint64_t task_no) const;
+  // Of the task's control group; empty: it has none.
+  std::filesystem::path group(std::uint64_t lease, std::uint64_t task_no) const;
+
+  // Ends what is left of a task whose shim ended and did not write down how. False: some of it is
+  // dying still. `launcher`: that forked the shim, if it still runs. An error: not all could be
+  // looked at now.
+  Result<bool> end_leftovers(std::uint64_t lease, std::uint64_t task_no,
+                             const ProcessIdentity& shim, pid_t launcher) const;
 
   // Puts down that this task may be begun, with a working folder of this owner if it names none.
   Status write_intent(const berth::v1::Lease& lease, const berth::v1::LeasedTask& task,
                       const std::optional<FolderOwner>& owner = {});
 
   // What earlier incarnations left and was not acknowledged. Takes back what nobody has started,
-  // and ends what has lost its shim: after it each task runs, has ended, or never will start. An
-  // error: something could not be read, and nobody knows whether it runs.
+  // and ends what has lost its shim: after it each task runs, has ended, or never will start. One
+  // that has lost its shim and whose processes are dying still counts as running. An error:
+  // something could not be read, and nobody knows whether it runs.
   Result<std::vector<FoundLease>> find_leases();
 
   // The server has acknowledged the end of a task: only its output is wanted still, if it has any.
-  // False: it has none.
+  // The working folder of one that was stopped on request goes now. False: it has none.
   bool keep(std::uint64_t lease, std::uint64_t task_no, std::int64_t until_unix_ms);
   std::vector<KeptTask> find_kept();
   void remove_kept(std::uint64_t lease, std::uint64_t task_no);
+  // Where the disk of the working folders has less room: removes one of those that are kept, never
+  // what its task wrote to its output. The newest goes first: who filled the disk ended last.
+  void make_room(std::uint64_t wanted_bytes);
 
  private:
   struct Name {  // LEASE.TASK
@@ -88,12 +104,18 @@ class LeaseStore {
 
   std::string take_spare();
   void make_spare(const std::string& path);
+  bool is_over(const TaskFiles& its) const;
+  Status make_work(const std::string& name, std::uint64_t lease, std::uint64_t task_no,
+                   const std::optional<FolderOwner>& owner);
+  void forget_work(std::uint64_t lease, std::uint64_t task_no);
   void discard_work(const TaskFiles& files);
 
   std::string folder_;
   std::string welcome_;  // the file that says so: the boot's id
   std::string boot_id_;
   WorkFolders work_folders_;
+  std::map<std::uint64_t, std::uint64_t> work_of_;  // by task: the lease whose folder it has
+  std::filesystem::path group_root_;
   std::vector<std::string> spare_records_;  // paths
   std::uint64_t next_spare_ = 0;
 };

@@ -48,7 +48,7 @@ Leases::Leases(Loop& loop, GpuTable& gpus, GpuStreams& streams, Reports& reports
       streams_(streams),
       reports_(reports),
       send_(std::move(send)),
-      rules_(std::move(rules)),
+      rules_(rules),
       runner_(std::move(runner)) {}
 
 Leases::Held* Leases::find(std::uint64_t lease) {
@@ -352,7 +352,8 @@ void Leases::report_task_ended(const Held& held, Ending&& ending) {
   body.set_lease(held.lease.id());
   body.mutable_outcome()->set_task_no(held.lease.tasks(ending.task).task_no());
   *body.mutable_outcome()->mutable_result() = std::move(ending.result);
-  reports_.add(std::move(report));
+  const bool is_known = ending.times.ended != Time{};
+  reports_.add(std::move(report), is_known ? ending.times.ended : Time::never());
 }
 
 void Leases::report_lease_ended(const Held& held, std::vector<Ending>&& endings) {

@@ -13,6 +13,7 @@ namespace berth::agent {
 namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
+constexpr std::size_t kChunksPerTurn = 16;
 constexpr std::size_t kTail = 4096;
 constexpr std::size_t kLongestLine = 16 * 1024;  // a longer one is broken
 
@@ -45,28 +46,36 @@ Result<OutputPump> OutputPump::open(OutputFile& file, std::string tag) {
   return pump;
 }
 
+void OutputPump::give_to(uid_t uid, gid_t gid) const {
+  [[maybe_unused]] const int given = ::fchown(read_end_.get(), uid, gid);
+}
+
 void OutputPump::pump() {
-  for (int chunks = 0; chunks < 16 && pump_once(); ++chunks) {
+  std::size_t bytes_left = kChunksPerTurn * kChunk;
+  for (std::size_t chunks = 0; chunks < kChunksPerTurn && pump_once(bytes_left); ++chunks) {
   }
 }
 
+// What the task wrote is in the pipe already, before whatever others may add.
 void OutputPump::drain() {
-  while (pump_once()) {
+  const int held = read_end_ ? ::fcntl(read_end_.get(), F_GETPIPE_SZ) : 0;
+  auto bytes_left = static_cast<std::size_t>(std::max(held, 0));
+  while (pump_once(bytes_left)) {
   }
   keep_line();
 }
 
-// False: nothing more for now, or for ever.
-bool OutputPump::pump_once() {
-  if (!read_end_) return false;
+bool OutputPump::pump_once(std::size_t& bytes_left) {
+  if (!read_end_ || bytes_left == 0) return false;
   std::array<char, kChunk> buffer;
-  const ssize_t got = ::read(read_end_.get(), buffer.data(), buffer.size());
+  const ssize_t got = ::read(read_end_.get(), buffer.data(), std::min(buffer.size(), bytes_left));
   if (got < 0 && errno == EINTR) return true;
   if (got < 0 && errno == EAGAIN) return false;
   if (got <= 0) {
     read_end_.reset();
     return false;
   }
+  bytes_left -= static_cast<std::size_t>(got);
   keep({buffer.data(), static_cast<std::size_t>(got)});
   return true;
 }

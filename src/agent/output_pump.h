@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "agent/files.h"
 #include "base/result.h"
 
@@ -38,6 +40,9 @@ class OutputPump {
  public:
   // Opens the pipe. `tag` stands before each line; empty: bytes are kept as they come.
   static Result<OutputPump> open(OutputFile& file, std::string tag = {});
+  // By its name, /dev/stdout, the pipe can be opened by its owner alone. Without a right to give it
+  // away it stays ours.
+  void give_to(uid_t uid, gid_t gid) const;
 
   // The end that the process writes to; the pump keeps the other. To be closed once it has it.
   Fd take_write_end() { return std::move(write_end_); }
@@ -47,11 +52,13 @@ class OutputPump {
 
   // Moves what is there now, at most about a MiB, so that the caller can look at other things.
   void pump();
-  // Moves what is left in the pipe. For when nobody can write any more.
+  // Moves what is left in the pipe. For when the task's own processes have ended: somebody else may
+  // hold the pipe, so no more is moved than it can hold.
   void drain();
 
  private:
-  bool pump_once();
+  // Takes what it moves off `bytes_left`. False: nothing more for now, or for ever.
+  bool pump_once(std::size_t& bytes_left);
   void keep(std::string_view bytes);
   void keep_lines(std::string_view bytes);
   void keep_line();

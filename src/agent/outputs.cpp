@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kReadChunk = 64 * 1024;
 constexpr int kReadChunksPerTurn = 8;  // then others have their turn
 constexpr Duration kFollow = milliseconds(100);
+constexpr Duration kLookAtRoom = seconds(1);
 constexpr Duration kLeaseComesWithin = seconds(10);
 constexpr std::uint32_t kOut = 1;
 constexpr std::uint32_t kErr = 2;
@@ -71,6 +72,11 @@ void Outputs::find_kept() {
       answer_early();
     });
   });
+}
+
+void Outputs::keep_room(std::uint64_t wanted_bytes) {
+  worker_.post([this, wanted_bytes] { store_.make_room(wanted_bytes); });
+  loop_.after(kLookAtRoom, [this, wanted_bytes] { keep_room(wanted_bytes); });
 }
 
 std::int64_t Outputs::now_ms() const { return clock_ ? clock_().ns / 1'000'000 : unix_ms(); }

@@ -51,6 +51,9 @@ class Outputs {
   void keep(std::uint64_t lease);
   // Looks for what earlier incarnations kept. Requests wait until that is known.
   void find_kept();
+  // From now on, while the disk of the working folders has less room than this, those go that are
+  // kept; what their tasks wrote to their outputs stays.
+  void keep_room(std::uint64_t wanted_bytes);
 
   // No more is sent than there is room for where it goes, so a slow reader costs nothing here. One
   // that follows may come before its lease, and waits for it a while.

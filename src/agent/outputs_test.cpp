@@ -238,5 +238,49 @@ TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) 
   EXPECT_NE(logs(agent, 3).error, "");
 }
 
+// ---- Room on the disk
+// ----------------------------------------------------------------------------
+
+TEST_F(OutputsTest, WhileThereIsNoRoomTheFoldersOfEndedTasksGo) {
+  AgentOptions given = options();
+  given.work_reserve_bytes = UINT64_MAX - 1;  // there is never as much
+  RunningAgent agent(given);
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo much > big; echo done"));
+  agent.sent.outcomes(1);
+  agent.give(script_lease(2, "echo much > big; echo ready; exec sleep 600"));
+  wait_until([&] { return content(store().files(2, 1).out()) == "ready\n"; });
+  agent.give(acknowledge(agent.sent.reports().back().seq()));
+  wait_until([&] { return !std::filesystem::exists(store().files(1, 1).work()); });
+  EXPECT_EQ(content(store().files(1, 1).out()), "done\n");
+  EXPECT_TRUE(std::filesystem::exists(store().files(2, 1).work())) << "it runs";
+  agent.give(testing::stop(2, 1));
+  agent.sent.outcomes(2);
+}
+
+TEST_F(OutputsTest, RoomIsMadeFromTheNewestOnAndNoMoreThanIsNeeded) {
+  LeaseStore kept = store();
+  ASSERT_TRUE(kept.prepare().ok());
+  for (const std::uint64_t id : {1, 2, 3}) {
+    berth::v1::Lease lease = command_lease(id, {"true"});
+    lease.mutable_tasks(0)->set_task_no(id);
+    ASSERT_TRUE(kept.write_intent(lease, lease.tasks(0)).ok());
+    const TaskFiles its = kept.files(id, id);
+    const Result<Fd> record = claim_intent(its);
+    ASSERT_TRUE(record.ok());
+    const std::int64_t ended_unix_ms = id == 2 ? 9000 : 1000 + static_cast<std::int64_t>(id);
+    ASSERT_TRUE(write_exit(*record, its, {.ended_unix_ms = ended_unix_ms}).ok());
+    ASSERT_TRUE(write_file(its.work() + "/result", "text").ok());
+    EXPECT_TRUE(kept.keep(id, id, INT64_MAX));
+  }
+  const auto has_work = [&](std::uint64_t id) {
+    return std::filesystem::exists(kept.files(id, id).work());
+  };
+  kept.make_room(1);
+  EXPECT_TRUE(has_work(1) && has_work(2) && has_work(3)) << "there is room";
+  kept.make_room(UINT64_MAX - 1);
+  EXPECT_TRUE(has_work(1) && !has_work(2) && has_work(3));
+}
+
 }  // namespace
 }  // namespace berth::agent::outputs_test

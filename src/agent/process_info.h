@@ -29,14 +29,28 @@ Result<bool> is_stopped(const ProcessIdentity& identity);
 // How long ago the process began.
 Duration age_of(const ProcessIdentity& identity);
 
-// Ends a shim that does nothing, and before it all that came from it, in whatever session: while it
-// is there, every process that loses its parent is its child. An error: not all could be looked at.
+// Ends all that came from a shim, in whatever session: while it is there, every process that loses
+// its parent is its child. An error: not all could be looked at.
+Status kill_descendants(const ProcessIdentity& shim);
+// The same, and then the shim.
 Status kill_family(const ProcessIdentity& shim);
 
-// Ends all processes of the session that `leader` began, when it cannot do so any more itself. A
-// pid that has been given to somebody else since proves that nobody of that session is left. An
+// A task by what its processes can be known by when its shim has ended.
+struct Family {
+  ProcessIdentity shim;
+  std::uint64_t lease = 0;
+  pid_t launcher = 0;  // that forked the shim and still runs; 0: none
+};
+
+// NAME=value, which each command has in its environment and which names its shim for ever.
+std::string shim_mark(const ProcessIdentity& shim);
+
+// Ends what a shim that was killed has left: the processes of its session, those that have its mark
+// and its lease in their environment, and the children of its launcher that are no shims, since
+// only orphans of a dead shim become that; each with all that came from it. Who has left the
+// session and the environment is known by the launcher alone. False: some are dying still. An
 // error: not all could be looked at now.
-Status kill_session(const ProcessIdentity& leader);
+Result<bool> end_leftovers(const Family& family);
 
 // Direct children of the calling process.
 std::vector<pid_t> own_children();

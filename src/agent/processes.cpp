@@ -24,6 +24,8 @@ constexpr Duration kLookAgain = milliseconds(100);
 // How often each shim is looked at, and how much longer than the task's own time it may take.
 constexpr Duration kLookAfter = seconds(2);
 constexpr Duration kShimSlack = seconds(2);
+// And how much longer still if it is not suspended: the machine may be slow.
+constexpr Duration kSlowness = seconds(5);
 
 struct Launch {
   berth::v1::LeasedTask task;
@@ -146,7 +148,7 @@ Intent Processes::intent_of(const berth::v1::Lease& lease, const berth::v1::Leas
     intent.user = IntentUser{user->name, user->uid, user->gid, user->groups, options_.no_new_privs};
   }
   if (!options_.group_root.empty()) {
-    intent.group = options_.group_root / std::filesystem::path(intent.files.stem).filename();
+    intent.group = store_.group(lease.id(), task.task_no());
     intent.limits = {spec.cpus_milli(), spec.memory_mb(), options_.processes_max};
   }
   if (lease.gang().ranks_size() > 1) intent.ranks = ranks_for(lease);
@@ -295,11 +297,14 @@ void Processes::look_after_all() {
   for (auto& [key, running] : running_) {
     if (running.shim) look_after(running);
   }
+  launcher_.look_after();
   loop_.after(kLookAfter, [this] { look_after_all(); });
 }
 
-// A shim that is not suspended does what it should, however long that takes: it has the last word
-// of whether anybody is left. One that cannot be looked at is looked at the next time.
+// A shim that is not suspended has the last word of whether anybody is left. But it waits for its
+// command until that has begun, and somebody may have suspended the command before: so when time is
+// up all that came from it is killed, and then it goes on. One that cannot be looked at is looked
+// at the next time.
 void Processes::look_after(Running& running) {
   const bool is_due = Loop::now() >= running.due;
   if (is_due && running.stage == Stage::running) {
@@ -312,9 +317,14 @@ void Processes::look_after(Running& running) {
     running.identity = (*record)->shim();
   }
   const Result<bool> stopped = is_stopped(running.identity);
-  if (!stopped || !*stopped) return;
-  if (!is_due || running.stage != Stage::stopping) return send_signal(running.shim, SIGCONT);
-  if (kill_family(running.identity).ok()) running.stage = Stage::killed;
+  if (!stopped) return;
+  const bool is_over = is_due && running.stage == Stage::stopping;
+  if (*stopped && !is_over) return send_signal(running.shim, SIGCONT);
+  if (*stopped) {
+    if (kill_family(running.identity).ok()) running.stage = Stage::killed;
+  } else if (is_over && Loop::now() >= running.due + kSlowness) {
+    (void)kill_descendants(running.identity);  // the next look does the rest
+  }
 }
 
 // ---- Ending
@@ -332,7 +342,9 @@ void Processes::settle(Key key) {
     if (!record) return look_again_later(key);
     std::optional<TaskRecord> left = *record;
     if (left && !left->exit) {
-      if (!kill_session(left->shim()).ok()) return look_again_later(key);
+      const Result<bool> gone =
+          store_.end_leftovers(key.first, key.second, left->shim(), launcher_.pid());
+      if (!gone || !*gone) return look_again_later(key);
       if (running.stage == Stage::killed) {
         left->exit = exit_for_shim(running.cause, left->shim());
         if (!write_exit_for_shim(running.files, *left->exit).ok()) return look_again_later(key);

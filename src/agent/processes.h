@@ -4,8 +4,10 @@
 // The agent writes down what is to run, has the launcher fork the shim, watches it and reads what
 // it left; output, limits and the command's children are the shim's. A shim that has been suspended
 // is woken; one that is so again when its task should have ended long ago is killed with all that
-// came from it, and the agent writes down the end in its place. Decides on the loop's thread,
-// writes and sends on the worker's.
+// came from it, and the agent writes down the end in its place. One that is not suspended and is
+// late keeps the last word, but all that came from it is killed. What a shim that was killed has
+// left is ended before the end is told. Decides on the loop's thread, writes and sends on the
+// worker's.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,14 @@
 // Real commands under real shims.
 #include "agent/processes.h"
 
+#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "agent/file_limit.h"
 #include "agent/testing/commands.h"
@@ -113,11 +117,14 @@ TEST_F(ProcessesTest, TheTaskSeesItsEnvironmentAndNoMore) {
   auto& spec = *lease.mutable_tasks(0)->mutable_spec();
   (*spec.mutable_env())["COLOUR"] = "blue\nsky";
   (*spec.mutable_env())["BERTH_LEASE"] = "forged";
+  spec.set_group("sweep");
+  spec.mutable_array()->set_indices("7");
   EXPECT_TRUE(run(given, lease).completed());
   const std::string out = "\n" + content(task(5).out());
   for (const char* line :
        {"\nCOLOUR=blue\nsky\n", "\nCUDA_VISIBLE_DEVICES=0,2\n", "\nBERTH_TASK_ID=task-1\n",
         "\nBERTH_ATTEMPT=1\n", "\nBERTH_TENANT=ada\n", "\nBERTH_QUEUE=llm\n", "\nBERTH_LEASE=5\n",
+        "\nBERTH_ARRAY_ID=sweep\n", "\nBERTH_ARRAY_INDEX=7\n",
         "\nPATH="}) {
     EXPECT_NE(out.find(line), std::string::npos) << line;
   }
@@ -327,6 +334,90 @@ TEST_F(ProcessesTest, ATaskThatNamesNoGraceHasTheDefault) {
   wait_until([&] { return content(task(1).out()) == "ready\n"; });
   agent.give(testing::stop(1, 1));
   EXPECT_EQ(agent.sent.outcomes(1).at(0).result().term_signal(), SIGKILL);
+}
+
+TEST_F(ProcessesTest, ALauncherThatIsSuspendedIsWoken) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo ready; exec sleep 600"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  ASSERT_EQ(::kill(parent_of(shim_of(task(1))), SIGSTOP), 0);
+  agent.give(command_lease(2, {"true"}));
+  EXPECT_TRUE(agent.sent.outcomes(2).at(0).result().completed());
+  agent.give(testing::stop(1, 1));
+  agent.sent.outcomes(1);
+}
+
+// What it was asked for is given back, and the next command has a new one. Under a debugger no
+// signal wakes it.
+TEST_F(ProcessesTest, ALauncherThatCannotBeWokenIsReplaced) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo ready; exec sleep 600"));
+  wait_until([&] { return content(task(1).out()) == "ready\n"; });
+  const pid_t launcher = parent_of(shim_of(task(1)));
+  const bool is_held = ::ptrace(PTRACE_ATTACH, launcher, nullptr, nullptr) == 0;
+  if (is_held) {
+    ASSERT_EQ(::waitpid(launcher, nullptr, __WALL), launcher);
+    agent.give(command_lease(2, {"true"}));
+    EXPECT_EQ(agent.sent.outcomes(2).at(0).result().failure(), berth::v1::INFRASTRUCTURE);
+    EXPECT_FALSE(process_exists(launcher));
+    agent.give(command_lease(3, {"true"}));
+    EXPECT_TRUE(agent.sent.outcomes(3).at(0).result().completed());
+  }
+  agent.give(testing::stop(1, 1));
+  EXPECT_EQ(agent.sent.outcomes(1).at(0).result().term_signal(), SIGTERM);
+  if (!is_held) GTEST_SKIP() << "processes may not be traced here";
+}
+
+TEST_F(ProcessesTest, AProgramIsLookedForInTheFirstFoldersOfAPathOnly) {
+  berth::v1::Lease lease = command_lease(1, {"true"});
+  std::string path;
+  for (int folders = 0; folders < 128; ++folders) {
+    path += "/nowhere:";
+  }
+  (*lease.mutable_tasks(0)->mutable_spec()->mutable_env())["PATH"] = path + "/usr/bin:/bin";
+  const TaskResult result = run(lease);
+  EXPECT_EQ(result.exit_status(), 127);
+  EXPECT_NE(result.message().find("in the first 128 folders of the task's PATH"), std::string::npos)
+      << result.message();
+}
+
+// By one agent, and by the next one of the folder.
+TEST_F(ProcessesTest, TheNextAttemptFindsWhatTheLastOneLeft) {
+  {
+    RunningAgent agent(options());
+    agent.give(welcome());
+    agent.give(script_lease(1, "echo one > step; exit 1"));
+    agent.sent.outcomes(1);
+    agent.give(script_lease(2, "cat step; echo two >> step; exit 1"));
+    agent.sent.outcomes(2);
+  }
+  EXPECT_TRUE(run(script_lease(3, "cat step")).completed());
+  EXPECT_EQ(content(task(2).out()), "one\n");
+  EXPECT_EQ(content(task(3).out()), "one\ntwo\n");
+}
+
+// Not even for a user who may not pass the folders above it.
+TEST_F(ProcessesTest, ACommandCannotEnterTheFolderOfTheServer) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  berth::v1::Lease lease = command_lease(1, {"pwd", "-P"});
+  lease.mutable_tasks(0)->mutable_spec()->set_workdir("/proc/self/cwd");
+  EXPECT_TRUE(run(lease).completed());
+  std::filesystem::current_path(before);
+  EXPECT_EQ(content(task(1).out()), "/\n");
+}
+
+TEST_F(ProcessesTest, ACommandHasNoneOfTheServersPriorities) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can set them back";
+  const std::string own = content("/proc/self/oom_score_adj");
+  ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, 5), 0);
+  std::ofstream("/proc/self/oom_score_adj") << 300;
+  EXPECT_TRUE(run(script_lease(1, "nice; cat /proc/self/oom_score_adj")).completed());
+  std::ofstream("/proc/self/oom_score_adj") << own;
+  ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, 0), 0);
+  EXPECT_EQ(content(task(1).out()), "0\n0\n");
 }
 
 }  // namespace

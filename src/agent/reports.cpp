@@ -35,7 +35,10 @@ void Reports::send(const Kept& kept) {
   *message.mutable_report() = kept.report;
   if (kept.ended != Time::never()) {
     const Duration ago = std::max(since_boot() - kept.ended, Duration{0});
-    message.mutable_report()->mutable_lease_ended()->set_ended_ago_ms(ago.ns / 1'000'000);
+    berth::v1::Report& report = *message.mutable_report();
+    const std::int64_t ago_ms = ago.ns / 1'000'000;
+    if (report.has_lease_ended()) report.mutable_lease_ended()->set_ended_ago_ms(ago_ms);
+    if (report.has_task_ended()) report.mutable_task_ended()->set_ended_ago_ms(ago_ms);
   }
   send_(std::move(message));
 }

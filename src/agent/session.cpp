@@ -53,7 +53,7 @@ Session::Session(Loop& loop, Worker& worker, const AgentOptions& options, std::u
       send_(std::move(send)),
       gpus_(options.gpus, Loop::now()),
       streams_(gpus_.size()),
-      store_(options.folder, options.work_folder),
+      store_(options.folder, options.work_folder, options.group_root),
       processes_(loop, worker, store_, options,
                  {[this](std::uint64_t lease) { leases_.commands_begun(lease); },
                   [this](std::uint64_t lease, std::uint64_t task_no, berth::v1::TaskResult&& result,
@@ -85,6 +85,7 @@ void Session::begin(std::vector<FoundLease>&& found) {
   hello.mutable_hello()->set_last_report(reports_.last());
   send_(std::move(hello));
   outputs_.find_kept();
+  if (options_.work_reserve_bytes > 0) outputs_.keep_room(options_.work_reserve_bytes);
   beat();
 }
 

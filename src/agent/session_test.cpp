@@ -8,9 +8,10 @@
 namespace berth::agent::session_test {
 namespace {
 
-using berth::v1::Report;
-
 class SessionTest : public ::testing::Test {
+ public:
+  ~SessionTest() override { worker_.stop(); }
+
  protected:
   SessionTest() {
     options_.folder = folder_.path();
@@ -19,7 +20,6 @@ class SessionTest : public ::testing::Test {
                      [this](berth::v1::AgentMessage&& message) { sent_.take(std::move(message)); });
     session_->receive(testing::welcome());
   }
-  ~SessionTest() override { worker_.stop(); }
 
   testing::TemporaryFolder folder_;
   AgentOptions options_;

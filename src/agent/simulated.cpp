@@ -2,30 +2,12 @@
 #include "agent/simulated.h"
 
 #include <algorithm>
-#include <string_view>
 
+#include "base/json.h"
 #include "base/units.h"
 
 namespace berth::agent {
 namespace {
-
-void append_json_string(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
 
 Duration on_reference(const berth::v1::Lease& lease) {
   if (lease.batch_base_us() > 0 || lease.batch_per_task_us() > 0) {
@@ -49,14 +31,12 @@ Duration simulated_duration(const berth::v1::Lease& lease, std::uint32_t speed_m
 }
 
 std::string simulated_result(const berth::v1::Lease& lease, const std::string& gpu, Duration ran) {
-  std::string json = "{\"simulated\":true,\"queue\":";
-  append_json_string(json, lease.queue());
-  json += ",\"model\":";
-  append_json_string(json, lease.model());
-  json += ",\"batch\":" + std::to_string(lease.tasks_size()) + ",\"gpu\":";
-  append_json_string(json, gpu);
-  json += ",\"run_ms\":" + std::to_string(ran.ns / 1'000'000) + "}";
-  return json;
+  JsonWriter json(0);
+  json.begin_object();
+  json.member("simulated", true).member("queue", lease.queue()).member("model", lease.model());
+  json.member("batch", lease.tasks_size()).member("gpu", gpu);
+  json.member("run_ms", ran.ns / 1'000'000);
+  return json.end_object().text();
 }
 
 }  // namespace berth::agent

@@ -7,16 +7,24 @@
 #include <csignal>
 #include <cstring>
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/process_info.h"
+
 namespace berth::agent {
 namespace {
+
+// Until the exec the child is its user's to suspend, and its parent waits: so the search is short.
+constexpr std::size_t kPathFoldersMax = 128;
+constexpr std::size_t kPathShownMax = 1000;
 
 struct Command {
   std::vector<char*> argv;
@@ -44,12 +52,15 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 
 std::string_view name_in(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
+// What the rank has and the mark of the calling shim, over what the task has.
 std::vector<std::string> environment_of(const Intent& intent, const RankIntent* rank) {
-  if (rank == nullptr) return intent.environment;
-  std::vector<std::string> environment = rank->environment;
+  std::vector<std::string> over;
+  if (rank != nullptr) over = rank->environment;
+  over.push_back(shim_mark({::getpid(), start_ticks_of(::getpid()), boot_id()}));
+  std::vector<std::string> environment = over;
   for (const std::string& entry : intent.environment) {
     const auto is_same = [&](const std::string& own) { return name_in(own) == name_in(entry); };
-    if (std::ranges::none_of(rank->environment, is_same)) environment.push_back(entry);
+    if (std::ranges::none_of(over, is_same)) environment.push_back(entry);
   }
   return environment;
 }
@@ -66,7 +77,7 @@ std::vector<std::string> programs_of(const Intent& intent) {
   if (program.find('/') != std::string::npos) return {program};
   std::vector<std::string> programs;
   std::string_view path = path_of(intent);
-  while (!path.empty()) {
+  while (!path.empty() && programs.size() < kPathFoldersMax) {
     const std::size_t end = path.find(':');
     programs.push_back(std::string(path.substr(0, end)) + "/" + program);
     path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
@@ -112,8 +123,19 @@ int exec_first(const Command& command) {
   return worst;
 }
 
+// What the server was given for itself is not the command's. Where it may not be set back, it
+// stays.
+void reset_priorities() {
+  ::setpriority(PRIO_PROCESS, 0, 0);
+  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t put = ::write(file, "0", 1);
+  ::close(file);
+}
+
 Failure become(const Command& command) {
   ::setpgid(0, 0);
+  reset_priorities();
   const int cgroup = command.files.cgroup;
   if (cgroup >= 0 && ::write(cgroup, "0", 1) != 1) return {Failure::confine, errno};
   if (command.user != nullptr && !change_user(*command.user)) return {Failure::change_user, errno};
@@ -131,9 +153,12 @@ Failure become(const Command& command) {
 }
 
 pid_t start(const Command& command, Failure* failure) {
-  // posix_spawn, which is vfork inside, cannot tie the child's life to the parent's.
-  const pid_t pid = ::vfork();  // NOLINT(bugprone-unsafe-functions)
+  // posix_spawn, which is vfork inside, cannot tie the child's life to the parent's. The child
+  // allocates nothing, and what it writes is meant for the parent, which waits.
+  // NOLINTNEXTLINE(bugprone-unsafe-functions,clang-analyzer-security.insecureAPI.vfork)
+  const pid_t pid = ::vfork();
   if (pid == 0) {
+    // NOLINTNEXTLINE(clang-analyzer-unix.Vfork)
     *failure = become(command);
     ::_exit(127);
   }
@@ -164,8 +189,13 @@ std::string why(const Intent& intent, const Command& command, const Failure& fai
     return "Could not run a command" + as_user + ": " + std::strerror(failure.error) + ".";
   }
   if (failure.step == Failure::enter) {
-    return file_error("enter" + as_user + " the working folder", command.workdir, failure.error)
-        .message;
+    std::string said =
+        file_error("enter" + as_user + " the working folder", command.workdir, failure.error)
+            .message;
+    if (intent.workdir.empty()) return said;
+    return said +
+           " Submit it with --no-workdir to run in a folder of its own, or name another "
+           "with --workdir.";
   }
   if (failure.step == Failure::redirect) {
     return file_error("redirect the output of", intent.argv.front(), failure.error).message;
@@ -175,8 +205,11 @@ std::string why(const Intent& intent, const Command& command, const Failure& fai
     return "Could not run \"" + program + "\"" + as_user + ": " + std::strerror(failure.error) +
            ".";
   }
-  return "The program \"" + program + "\" was not found in the task's PATH (" +
-         std::string(path_of(intent)) + "); give its full path, or set PATH in the task's env.";
+  const bool is_all = command.programs.size() < kPathFoldersMax;
+  return "The program \"" + program + "\" was not found in " +
+         (is_all ? "" : "the first " + std::to_string(kPathFoldersMax) + " folders of ") +
+         "the task's PATH (" + std::string(path_of(intent).substr(0, kPathShownMax)) +
+         "); give its full path, or set PATH in the task's env.";
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ struct CommandFiles {
 
 // Starts the command of the intent as a child that is the leader of a group of its own, and dies
 // with the caller; as the intent's user, with nothing of the caller's rights. What `rank` has
-// (null: it is none) stands over the task's environment.
+// (null: it is none) and the mark of the calling shim stand over the task's environment. A program
+// without a slash is looked for in the first 128 folders of the task's PATH.
 std::variant<pid_t, NotSpawned> spawn_command(const Intent& intent, const RankIntent* rank,
                                               const CommandFiles& files);
 

@@ -2,7 +2,10 @@
 #include <atomic>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/lease_store.h"
 #include "agent/process_info.h"
@@ -13,7 +16,6 @@ namespace {
 
 using berth::v1::TaskResult;
 using testing::command_options;
-using testing::content;
 using testing::exit_of;
 using testing::process_exists;
 using testing::RunningAgent;
@@ -129,6 +131,29 @@ TEST_F(StoppedShimTest, AnAdoptedOneIsLookedAfterToo) {
   RunningAgent second(options());
   second.give(welcome());
   EXPECT_EQ(second.sent.outcomes(1).at(0).result().failure(), berth::v1::DEADLINE);
+}
+
+// Until its command has begun a shim waits for it, and whoever may suspend the command then stops
+// both. Here the command waits for room in what it takes for the entrance of its group.
+TEST_F(StoppedShimTest, OneWhoseCommandDoesNotBeginIsEndedAllTheSame) {
+  AgentOptions given = options();
+  given.group_root = folder_.path() / "groups";
+  std::filesystem::create_directories(given.group_root / "1.1");
+  const std::string entrance = given.group_root / "1.1" / "cgroup.procs";
+  ASSERT_EQ(::mkfifo(entrance.c_str(), 0600), 0);
+  const Fd full(::open(entrance.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  const std::string page(4096, 'x');
+  while (::write(full.get(), page.data(), page.size()) > 0) {
+  }
+  RunningAgent agent(given);
+  agent.give(welcome());
+  berth::v1::Lease lease = script_lease(1, "true");
+  lease.mutable_tasks(0)->mutable_spec()->set_stop_grace_ms(100);
+  agent.give(lease);
+  wait_until([&] { return shim_of(task()) != 0; });
+  agent.give(testing::stop(1, 1));
+  const TaskResult result = agent.sent.outcomes(1).at(0).result();
+  EXPECT_NE(result.message().find("Stopped on request"), std::string::npos) << result.message();
 }
 
 }  // namespace

@@ -131,6 +131,10 @@ std::optional<NotSpawned> TaskRun::start(const RankIntent* rank) {
   if (!out) return NotSpawned{EndCause::not_begun, out.error().message};
   Result<OutputPump> err = OutputPump::open(err_, tag);
   if (!err) return NotSpawned{EndCause::not_begun, err.error().message};
+  if (intent_.user) {
+    out->give_to(intent_.user->uid, intent_.user->gid);
+    err->give_to(intent_.user->uid, intent_.user->gid);
+  }
   const Fd out_end = out->take_write_end();
   const Fd err_end = err->take_write_end();
   std::variant<pid_t, NotSpawned> command =
@@ -219,6 +223,7 @@ void TaskRun::ask_to_stop(EndCause cause) {
   cause_ = cause;
   act_at_ = Loop::now() + intent_.stop_grace;
   for (const Process& process : processes_) {
+    if (process.status) continue;  // buried: the number may be somebody else's
     ::kill(-process.pid, intent_.stop_signal);
     ::kill(-process.pid, SIGCONT);  // one that is suspended hears it too
   }

@@ -2,6 +2,7 @@
 // every Debian has.
 #include "agent/task_user.h"
 
+#include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -203,14 +204,38 @@ TEST_F(OtherUsersTest, AFolderItMayNotEnterIsItsOwnFault) {
   agent.give(lease);
   const TaskResult result = agent.sent.outcomes(1).at(0).result();
   EXPECT_EQ(result.failure(), berth::v1::ERROR);
-  EXPECT_EQ(result.message(), "Could not enter as the user \"nobody\" the working folder " +
-                                  data().string() + ": Permission denied.");
+  EXPECT_EQ(
+      result.message(),
+      "Could not enter as the user \"nobody\" the working folder " + data().string() +
+          ": Permission denied. Submit it with --no-workdir to run in a folder of its own, or "
+          "name another with --workdir.");
 }
 
 TEST_F(OtherUsersTest, ATenantWhoseCommandsMayNotRunIsToldWhy) {
   run("true", "eve");
   EXPECT_EQ(result_.failure(), berth::v1::ERROR);
   EXPECT_EQ(result_.message(), "commands of tenant \"eve\" are refused");
+}
+
+TEST_F(OtherUsersTest, ItMayOpenItsOutputByName) {
+  EXPECT_EQ(run("echo one > /dev/stdout; echo two > /proc/self/fd/1; echo bad > /dev/stderr"),
+            "one\ntwo\n");
+  EXPECT_EQ(content(task(1).err()), "bad\n");
+}
+
+TEST_F(OtherUsersTest, ItHasAPlainPathUnlessItsTaskNamesOne) {
+  const char* const own = std::getenv("PATH");
+  const std::string before = own == nullptr ? "/usr/bin:/bin" : own;
+  ::setenv("PATH", ("/opt/of-the-server:" + before).c_str(), 1);
+  EXPECT_EQ(run("echo $PATH"), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n");
+  ::setenv("PATH", before.c_str(), 1);
+  RunningAgent agent(options());
+  agent.give(welcome());
+  berth::v1::Lease lease = lease_of(7, "ada", "echo $PATH");
+  (*lease.mutable_tasks(0)->mutable_spec()->mutable_env())["PATH"] = "/usr/bin:/bin";
+  agent.give(lease);
+  agent.sent.outcomes(7);
+  EXPECT_EQ(content(task(7).out()), "/usr/bin:/bin\n");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "agent/files.h"
@@ -54,20 +55,6 @@ std::string foreign_in(const std::string& root) {
 }
 
 }  // namespace
-
-std::string flaw_in_path(const std::filesystem::path& path) {
-  std::filesystem::path at = path;
-  while (at.has_relative_path()) {
-    at = at.parent_path();
-    struct stat info {};
-    if (::stat(at.c_str(), &info) != 0) continue;
-    const bool is_trusted = info.st_uid == 0 || info.st_uid == ::geteuid();
-    if (!is_trusted) return at.string() + " belongs to another user";
-    const bool is_open = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    if (is_open && (info.st_mode & S_ISVTX) == 0) return "others may write to " + at.string();
-  }
-  return "";
-}
 
 // Somebody else may have put something there first, as anybody can in /var/tmp.
 Status WorkFolders::prepare() const {
@@ -139,6 +126,14 @@ Status WorkFolders::make(const std::string& name, const std::optional<FolderOwne
   return failed;
 }
 
+bool WorkFolders::pass_on(const std::string& from, const std::string& to,
+                          const std::optional<FolderOwner>& owner) const {
+  struct stat info {};
+  if (::lstat(path_of(from).c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
+  if (info.st_uid != (owner ? owner->uid : ::geteuid())) return false;
+  return ::rename(path_of(from).c_str(), path_of(to).c_str()) == 0;
+}
+
 void WorkFolders::tidy(const std::string& name) {
   const std::string path = path_of(name);
   if (spares_.size() < kSpareFoldersMax && is_own_and_new(path)) {
@@ -154,6 +149,12 @@ bool WorkFolders::has(const std::string& name) const {
   return ::lstat(path_of(name).c_str(), &info) == 0;
 }
 
+std::uint64_t WorkFolders::free_bytes() const {
+  struct statvfs info {};
+  if (::statvfs(root_.c_str(), &info) != 0) return UINT64_MAX;
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
 void WorkFolders::discard_path(const std::string& path) {
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return;
   std::string gone = stem_of(std::string(kGoneName) + std::to_string(next_number_++));
@@ -162,7 +163,11 @@ void WorkFolders::discard_path(const std::string& path) {
 
 void WorkFolders::sweep(std::string path) {
   if (!sweeper_) sweeper_ = std::make_unique<Worker>();
-  sweeper_->post([path = std::move(path), stop = stop_] { remove_tree(path, *stop); });
+  ++*sweeping_;
+  sweeper_->post([path = std::move(path), stop = stop_, sweeping = sweeping_] {
+    remove_tree(path, *stop);
+    --*sweeping;
+  });
 }
 
 }  // namespace berth::agent

@@ -49,10 +49,18 @@ class WorkFolders {
 
   // `name` has no ending; what stands under it already goes. No owner: the agent's user.
   Status make(const std::string& name, const std::optional<FolderOwner>& owner);
+  // The folder of an attempt that has ended becomes the next attempt's. False: it is not there, or
+  // not this owner's.
+  bool pass_on(const std::string& from, const std::string& to,
+               const std::optional<FolderOwner>& owner) const;
   // Its task has ended: a folder with nothing in it goes.
   void tidy(const std::string& name);
   void discard(const std::string& name) { discard_path(path_of(name)); }
   bool has(const std::string& name) const;
+  // Something that was discarded is still being removed.
+  bool is_sweeping() const { return *sweeping_ > 0; }
+  // That the disk has for others than root; the most there is if it does not tell.
+  std::uint64_t free_bytes() const;
 
   std::string stem_of(const std::string& name) const { return root_ + "/" + name; }
   std::string path_of(const std::string& name) const { return stem_of(name) + ".work"; }
@@ -66,15 +74,12 @@ class WorkFolders {
   std::vector<std::string> spares_;  // paths
   std::uint64_t next_number_ = 0;    // of spares, and of what is to be removed
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<int>> sweeping_ = std::make_shared<std::atomic<int>>(0);
   std::unique_ptr<Worker> sweeper_;
 };
 
 // Removes a folder and all in it, and follows no link. False: something is left, as when `stop`
 // became true.
 bool remove_tree(const std::string& path, const std::atomic<bool>& stop);
-
-// Why others could change what the path names, such as a folder on the way that everybody may
-// write to; "": they cannot.
-std::string flaw_in_path(const std::filesystem::path& path);
 
 }  // namespace berth::agent

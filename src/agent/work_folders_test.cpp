@@ -83,16 +83,6 @@ TEST_F(WorkFoldersTest, OneAgentAtATimeUsesThem) {
             std::string::npos);
 }
 
-TEST_F(WorkFoldersTest, APathThatOthersCanChangeIsNoticed) {
-  const std::filesystem::path open = folder_.path() / "open";
-  ASSERT_EQ(::mkdir(open.c_str(), 0700), 0);
-  EXPECT_EQ(flaw_in_path(open / "work"), "");
-  ASSERT_EQ(::chmod(open.c_str(), 0777), 0);
-  EXPECT_EQ(flaw_in_path(open / "work"), "others may write to " + open.string());
-  ASSERT_EQ(::chmod(open.c_str(), 01777), 0);
-  EXPECT_EQ(flaw_in_path(open / "work"), "") << "as /tmp";
-}
-
 TEST_F(WorkFoldersTest, AnotherUsersFolderIsNotUsedAgain) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
   ASSERT_TRUE(folders_.make("1.1", FolderOwner{65'534, 65'534}).ok());

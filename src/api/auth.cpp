@@ -18,11 +18,12 @@ std::uint32_t shelf_of(const Sha256& hash) {
   return first;
 }
 
+// The time of the last change of any kind, of owner and mode too: nobody can set it back.
 FileState state_of(const std::filesystem::path& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
+  if (::lstat(path.c_str(), &status) != 0) return {};
   return {status.st_ino, status.st_size,
-          status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+          status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec};
 }
 
 std::int64_t unix_seconds() {

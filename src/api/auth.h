@@ -3,7 +3,8 @@
 // through `objection`.
 //
 // The tokens file is read again when it has changed, looked at no more than five times a second; a
-// file that no longer reads leaves the last good one in force. Secrets are never logged or kept.
+// file that no longer reads, or that others could have changed, leaves the last good one in force.
+// Secrets are never logged or kept.
 #pragma once
 
 #include <chrono>

@@ -1,11 +1,15 @@
 // Tokens: the file, and who is let in.
 #include "api/auth.h"
 
+#include <array>
+#include <atomic>
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/testing/temp_folder.h"
 
@@ -112,6 +116,47 @@ TEST_F(Tokens, ADamagedFileLeavesTheLastGoodOneInForce) {
   ASSERT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
   std::ofstream(path_, std::ios::app) << "nonsense\n";
   EXPECT_FALSE(read_tokens(path_).ok());
+  for (int i = 0; i < 500 && told == 0; ++i) {
+    EXPECT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_GE(told, 1);
+}
+
+TEST_F(Tokens, ATokensFileOfAnotherLeavesTheLastGoodOneInForce) {
+  const std::string header = "Bearer " + create("alice", Role::tenant).secret;
+  const std::filesystem::path forged = folder_.path() / "forged";
+  const std::string admin = "Bearer " + create_token(forged, "alice", Role::admin, 0, 1000)->secret;
+  std::string said;  // by this thread, which asks
+  Authenticator authenticator(true, path_, [&](const std::string& text) { said = text; });
+  const auto expect_refused = [&](const std::string& why) {
+    for (int i = 0; i < 500 && said.find(why) == std::string::npos; ++i) {
+      EXPECT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+    EXPECT_NE(said.find("; the tokens read before stay in force"), std::string::npos) << said;
+    EXPECT_EQ(reason_of(authenticator.admit(admin, {Role::admin})), "bad_token");
+  };
+  ASSERT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
+  std::filesystem::remove(path_);
+  std::filesystem::create_symlink(forged, path_);
+  expect_refused(path_.string() + " is a link");
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(::chown(forged.c_str(), 12345, 12345), 0);
+  std::filesystem::rename(forged, path_);
+  expect_refused(path_.string() + " belongs to the user 12345");
+}
+
+// chown and chmod leave the time of the contents as it was.
+TEST_F(Tokens, AChangeOfModeAloneIsNoticed) {
+  const std::string header = "Bearer " + create("alice", Role::tenant).secret;
+  const std::array<timespec, 2> long_ago{timespec{1000, 0}, timespec{1000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path_.c_str(), long_ago.data(), 0), 0);
+  std::atomic<int> told{0};
+  Authenticator authenticator(true, path_, [&](const std::string&) { ++told; });
+  ASSERT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
+  ASSERT_EQ(::chmod(path_.c_str(), 0606), 0);
   for (int i = 0; i < 500 && told == 0; ++i) {
     EXPECT_EQ(reason_of(authenticator.admit(header, {Role::tenant})), "");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -8,6 +8,7 @@
 
 #include "api/methods.h"
 #include "api/problem.h"
+#include "api/streams.h"
 #include "api/token_file.h"
 
 namespace berth::api {
@@ -25,6 +26,8 @@ struct Caller {
 inline bool sees_all(const Caller& caller) {
   return caller.role == Role::admin || caller.role == Role::reader;
 }
+
+inline Listener listener_of(const Caller& caller) { return {caller.tenant, sees_all(caller)}; }
 
 // The tenant a request speaks of: `user_id` where the caller may say so, else the caller's own.
 inline std::variant<std::string, Problem> tenant_of(const Caller& caller,

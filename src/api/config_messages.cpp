@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/task_spec_reader.h"
+#include "base/json.h"
+#include "base/names.h"
 #include "config/document.h"
 #include "config/fields.h"
 #include "config/sections.h"
@@ -14,35 +15,54 @@
 namespace berth::api {
 namespace {
 
-constexpr std::int64_t kMsMax = core::kDurationMax.ns / 1'000'000;
-
 double whole(Milli amount) { return static_cast<double>(amount.value) / 1000.0; }
+
+template <class Number>
+void assign(Number& to, std::int64_t value) {
+  to = static_cast<Number>(value);
+}
+template <class Number>
+void assign(std::optional<Number>& to, std::int64_t value) {
+  to = static_cast<Number>(value);
+}
 
 // Checks one field after the other and notes the flaws under "config.".
 class Merger {
  public:
   explicit Merger(std::vector<FieldFlaw>& flaws) : flaws_(flaws) {}
 
-  bool within(const std::string& field, std::int64_t value, std::int64_t low, std::int64_t high) {
-    if (value >= low && value <= high) return true;
-    wrong(field, "must be between " + std::to_string(low) + " and " + std::to_string(high));
-    return false;
+  // In the words of the configuration file, whose ranges these are.
+  template <class To>
+  void integer(const std::string& field, std::int64_t value, const config::NumberType& type,
+               To& to) {
+    if (value >= type.low && value <= type.high) {
+      assign(to, value);
+    } else {
+      wrong(field, "expected " + config::expectation(type) + ", found " + std::to_string(value));
+    }
   }
   // A number of GPUs or a weight: thousandths inside.
   template <class To>
-  void milli(const std::string& field, double value, std::int64_t low, std::int64_t high, To& to) {
+  void milli(const std::string& field, double value, const config::NumberType& type, To& to) {
     const double scaled = std::round(value * 1000.0);
-    if (!(scaled >= static_cast<double>(low) && scaled <= static_cast<double>(high))) {
-      return wrong(field, "must be between " + std::to_string(low / 1000) + "." +
-                              std::to_string(low % 1000) + " and " + std::to_string(high / 1000));
+    if (scaled >= static_cast<double>(type.low) && scaled <= static_cast<double>(type.high)) {
+      to = Milli{static_cast<std::int64_t>(scaled)};
+    } else {
+      wrong(field, "expected " + config::expectation(type) + ", found " + decimal(value));
     }
-    to = Milli{static_cast<std::int64_t>(scaled)};
   }
-  void milliseconds_to(const std::string& field, std::int64_t value, Duration& to) {
-    if (within(field, value, 0, kMsMax)) to = milliseconds(value);
+  template <class To>
+  void milliseconds_to(const std::string& field, std::int64_t value, To& to,
+                       const config::NumberType& type = config::durations()) {
+    const std::int64_t least = type.low / 1'000'000;
+    const std::int64_t most = type.high / 1'000'000;
+    if (value < least || value > most) return outside(field, value, {least, most}, "ms");
+    to = milliseconds(value);
   }
   void mebibytes_to(const std::string& field, std::int64_t value, Mib& to) {
-    if (within(field, value, 0, core::kMibMax)) to = {value};
+    const std::int64_t most = config::vram_amounts().high;
+    if (value < 0 || value > most) return outside(field, value, {0, most}, "MiB");
+    to = {value};
   }
   // A name of something else, or "" for none.
   void name_to(const std::string& field, const std::string& name, std::string& to) {
@@ -66,10 +86,44 @@ class Merger {
   void wrong(const std::string& field, std::string flaw) {
     flaws_.push_back({"config." + field, std::move(flaw)});
   }
+  // Of two amounts of GPUs.
+  void at_least(const std::string& field, Milli value, const std::string& other, Milli least) {
+    if (value >= least) return;
+    const config::NumberType& type = config::ranges::kGpuAmount;
+    wrong(field, "expected at least " + other + ", " + config::toml_of(least.value, type) +
+                     ", found " + config::toml_of(value.value, type));
+  }
 
  private:
+  void outside(const std::string& field, std::int64_t value,
+               std::pair<std::int64_t, std::int64_t> range, const char* unit) {
+    wrong(field, "expected " + std::to_string(range.first) + " to " + std::to_string(range.second) +
+                     " " + unit + ", found " + std::to_string(value));
+  }
+
   std::vector<FieldFlaw>& flaws_;
 };
+
+void merge_defaults(const v1::QueueConfig& config, Merger& merger, config::TaskDefaults& defaults) {
+  const auto time = [&](const char* field, bool is_given, std::int64_t value,
+                        std::optional<Duration>& to) {
+    if (is_given) merger.milliseconds_to(field, value, to, config::durations(1'000'000));
+  };
+  if (config.has_default_share()) {
+    merger.milli("default_share", config.default_share(), config::thousandths(1, 1000),
+                 defaults.share);
+  }
+  time("default_tolerated_wait_ms", config.has_default_tolerated_wait_ms(),
+       config.default_tolerated_wait_ms(), defaults.tolerated_wait);
+  time("default_run_limit_ms", config.has_default_run_limit_ms(), config.default_run_limit_ms(),
+       defaults.run_limit);
+  time("max_run_limit_ms", config.has_max_run_limit_ms(), config.max_run_limit_ms(),
+       defaults.max_run_limit);
+  if (defaults.run_limit && defaults.max_run_limit &&
+      *defaults.run_limit > *defaults.max_run_limit) {
+    merger.wrong("default_run_limit_ms", "must be at most max_run_limit_ms");
+  }
+}
 
 }  // namespace
 
@@ -107,6 +161,16 @@ v1::QueueConfig config_message(const service::QueueEntry& queue, const service::
   config.set_commands(queue.commands);
   config.set_executor(queue.executor.empty() ? "simulated" : queue.executor);
   config.set_ranks(queue.ranks_by_node ? "node" : "gpu");
+  config.set_batch_commands(spec.batch_commands);
+  if (spec.max_queue_size) config.set_max_queue_size(*spec.max_queue_size);
+  if (spec.max_task_gpus) config.set_max_task_gpus(*spec.max_task_gpus);
+  const config::TaskDefaults& defaults = queue.defaults;
+  if (defaults.share) config.set_default_share(whole(*defaults.share));
+  if (defaults.tolerated_wait) {
+    config.set_default_tolerated_wait_ms(ms_of(*defaults.tolerated_wait));
+  }
+  if (defaults.run_limit) config.set_default_run_limit_ms(ms_of(*defaults.run_limit));
+  if (defaults.max_run_limit) config.set_max_run_limit_ms(ms_of(*defaults.max_run_limit));
   return config;
 }
 
@@ -125,41 +189,43 @@ void merge(const v1::TenantConfig& config, config::TenantBlock& tenant,
   core::TenantSpec& spec = tenant.tenant.spec;
   if (config.has_parent()) merger.name_to("parent", config.parent(), tenant.parent);
   if (config.has_commands()) tenant.tenant.commands = config.commands();
-  if (config.has_weight()) {
-    merger.milli("weight", config.weight(), core::kWeightMin, core::kWeightMax, spec.weight);
+  namespace ranges = config::ranges;
+  if (config.has_weight()) merger.milli("weight", config.weight(), ranges::kWeight, spec.weight);
+  if (config.has_max_queue_size()) {
+    merger.integer("max_queue_size", config.max_queue_size(), ranges::kQueueSize,
+                   spec.max_queue_size);
   }
-  if (config.has_max_queue_size()) spec.max_queue_size = config.max_queue_size();
-  if (config.has_token_bucket_size() &&
-      merger.within("token_bucket_size", config.token_bucket_size(), 0, core::kTokensMax)) {
-    spec.token_bucket_size = config.token_bucket_size();
+  if (config.has_token_bucket_size()) {
+    merger.integer("token_bucket_size", config.token_bucket_size(), ranges::kTokenBucket,
+                   spec.token_bucket_size);
   }
-  if (config.has_token_refill_rate() &&
-      merger.within("token_refill_rate", config.token_refill_rate(), 0, core::kTokensMax)) {
-    spec.token_refill_rate = config.token_refill_rate();
+  if (config.has_token_refill_rate()) {
+    merger.integer("token_refill_rate", config.token_refill_rate(), ranges::kTokenRate,
+                   spec.token_refill_rate);
   }
-  if (config.has_daily_token_limit() &&
-      merger.within("daily_token_limit", config.daily_token_limit(), 0, core::kDailyTokensMax)) {
-    spec.daily_token_limit = config.daily_token_limit();
+  if (config.has_daily_token_limit()) {
+    merger.integer("daily_token_limit", config.daily_token_limit(), ranges::kDailyTokens,
+                   spec.daily_token_limit);
   }
   if (config.has_guaranteed_gpus()) {
-    merger.milli("guaranteed_gpus", config.guaranteed_gpus(), 0, core::kGpusMax * 1000,
+    merger.milli("guaranteed_gpus", config.guaranteed_gpus(), ranges::kGpuAmount,
                  spec.guaranteed_gpus);
   }
   if (config.has_max_gpus()) {
-    merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
+    merger.milli("max_gpus", config.max_gpus(), ranges::kGpuAmount, spec.max_gpus);
   }
   if (config.has_borrow_gpus()) {
-    merger.milli("borrow_gpus", config.borrow_gpus(), 0, core::kGpusMax * 1000, spec.borrow_gpus);
+    merger.milli("borrow_gpus", config.borrow_gpus(), ranges::kGpuAmount, spec.borrow_gpus);
   }
-  const bool says_either = config.has_guaranteed_gpus() || config.has_max_gpus();
-  if (says_either && spec.max_gpus && *spec.max_gpus < spec.guaranteed_gpus) {
-    merger.wrong("max_gpus", "must be at least guaranteed_gpus");
+  if ((config.has_guaranteed_gpus() || config.has_max_gpus()) && spec.max_gpus) {
+    merger.at_least("max_gpus", *spec.max_gpus, "guaranteed_gpus", spec.guaranteed_gpus);
   }
   if (config.has_isolation()) {
     merger.choice("isolation", config.isolation(), config::isolation_names(), spec.isolation);
   }
-  if (config.has_tier() && merger.within("tier", config.tier(), 0, core::kTiers - 1)) {
-    tenant.tenant.tier = static_cast<std::uint8_t>(config.tier());
+  if (config.has_tier()) {
+    merger.integer("tier", config.tier(), config::integers(0, core::kTiers - 1),
+                   tenant.tenant.tier);
   }
 }
 
@@ -178,9 +244,10 @@ void merge(const v1::QueueConfig& config, config::QueueBlock& queue,
   if (config.has_ranks()) {
     merger.choice("ranks", config.ranks(), config::ranks_names(), queue.queue.ranks);
   }
-  if (config.has_max_batch_size() &&
-      merger.within("max_batch_size", config.max_batch_size(), 1, core::kBatchSizeMax)) {
-    spec.max_batch_size = config.max_batch_size();
+  namespace ranges = config::ranges;
+  if (config.has_max_batch_size()) {
+    merger.integer("max_batch_size", config.max_batch_size(), ranges::kBatchSize,
+                   spec.max_batch_size);
   }
   if (config.has_max_batch_wait_ms()) {
     merger.milliseconds_to("max_batch_wait_ms", config.max_batch_wait_ms(), spec.max_batch_wait);
@@ -188,17 +255,31 @@ void merge(const v1::QueueConfig& config, config::QueueBlock& queue,
   if (config.has_adaptive()) spec.adaptive_wait = config.adaptive();
   if (config.has_refuse_late()) spec.refuse_late = config.refuse_late();
   if (config.has_max_gpus()) {
-    merger.milli("max_gpus", config.max_gpus(), 0, core::kGpusMax * 1000, spec.max_gpus);
+    merger.milli("max_gpus", config.max_gpus(), ranges::kGpuAmount, spec.max_gpus);
   }
   if (config.has_min_gpus()) {
-    merger.milli("min_gpus", config.min_gpus(), 0, core::kGpusMax * 1000, spec.min_gpus);
+    merger.milli("min_gpus", config.min_gpus(), ranges::kGpuAmount, spec.min_gpus);
+  }
+  if ((config.has_min_gpus() || config.has_max_gpus()) && spec.max_gpus) {
+    merger.at_least("max_gpus", *spec.max_gpus, "min_gpus", spec.min_gpus);
   }
   if (config.has_batch_base_ms()) {
-    merger.milliseconds_to("batch_base_ms", config.batch_base_ms(), spec.batch_base);
+    merger.milliseconds_to("batch_base_ms", config.batch_base_ms(), spec.batch_base,
+                           ranges::kBatchTime);
   }
   if (config.has_batch_per_task_ms()) {
-    merger.milliseconds_to("batch_per_task_ms", config.batch_per_task_ms(), spec.batch_per_task);
+    merger.milliseconds_to("batch_per_task_ms", config.batch_per_task_ms(), spec.batch_per_task,
+                           ranges::kBatchTime);
   }
+  if (config.has_batch_commands()) spec.batch_commands = config.batch_commands();
+  if (config.has_max_queue_size()) {
+    merger.integer("max_queue_size", config.max_queue_size(), ranges::kTasksOfQueue,
+                   spec.max_queue_size);
+  }
+  if (config.has_max_task_gpus()) {
+    merger.integer("max_task_gpus", config.max_task_gpus(), ranges::kTaskGpus, spec.max_task_gpus);
+  }
+  merge_defaults(config, merger, queue.queue.defaults);
   if (!flaws.empty()) return;
   if (const char* expected = core::flaw_in(spec)) {
     merger.wrong("batch_per_task_ms", std::string("expected ") + expected);

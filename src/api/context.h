@@ -46,7 +46,7 @@ struct ApiContext {
   service::Service& service;
   MainHooks hooks;
   SpecLimits limits;
-  std::size_t submit_outstanding_max = 32'768;  // tasks of one SubmitTasks stream, not yet answered
+  std::size_t submit_outstanding_max = kSubmitOutstanding;
   Streams streams;
   // Why a caller would no longer be let in; and who listens, to be asked about again and again.
   std::function<std::optional<Problem>(const Caller&)> objection = [](const Caller&) {

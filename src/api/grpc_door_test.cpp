@@ -115,7 +115,7 @@ TEST(GrpcDoor, ATaskFromTheHistoryLooksLikeTheOneThatJustEnded) {
   EXPECT_GT(status.submitted_unix_ms(), 0);
 }
 
-TEST(GrpcDoor, AWaitingTaskHasAReasonAndAPosition) {
+TEST(GrpcDoor, AWaitingTaskHasAReason) {
   Doors doors;
   doors.pause();
   v1::SubmitTaskResponse response;
@@ -124,7 +124,7 @@ TEST(GrpcDoor, AWaitingTaskHasAReasonAndAPosition) {
   const v1::TaskStatus status = doors.status_of("b");
   EXPECT_EQ(status.state(), v1::PENDING);
   EXPECT_EQ(status.reason().code(), "queue_paused");
-  EXPECT_EQ(status.position(), 2U);
+  EXPECT_FALSE(status.has_position()) << "the view does not know the order";
   v1::ExplainTaskRequest request;
   request.set_task_id("b");
   v1::ExplainTaskResponse explained;
@@ -344,6 +344,34 @@ TEST(GrpcDoor, WorkflowsAreAllOrNothing) {
   const grpc::Status refused = doors.call(&Stub::SubmitWorkflow, cycle, again);
   EXPECT_EQ(reason_of(refused), "dependency_cycle");
   EXPECT_EQ(refused.error_message(), "tasks[0] (\"x\"): the dependencies form a cycle");
+}
+
+TEST(GrpcDoor, AnArrayIsOneSubmitOfManyTasks) {
+  Doors doors;
+  v1::SubmitTaskRequest request;
+  request.set_request_id("r");
+  v1::TaskSpec& array = *request.mutable_task();
+  array.set_task_id("sweep");
+  array.set_task_type("llm");
+  array.set_payload("{}");
+  array.mutable_array()->set_indices("0-4:2");
+  array.mutable_array()->set_at_once(1);
+  v1::SubmitTaskResponse first;
+  ASSERT_TRUE(doors.call(&Stub::SubmitTask, request, first).ok());
+  EXPECT_EQ(first.task_id(), "sweep");
+  EXPECT_EQ(first.tasks(), 3U);
+  v1::SubmitTaskResponse again;
+  ASSERT_TRUE(doors.call(&Stub::SubmitTask, request, again).ok());
+  EXPECT_TRUE(again.duplicate());
+  EXPECT_EQ(again.task_no(), first.task_no());
+  for (const char* id : {"sweep[0]", "sweep[2]", "sweep[4]"})
+    EXPECT_EQ(doors.end_of(id).state(), v1::COMPLETED) << id;
+  array.mutable_array()->set_indices("0-");
+  array.set_group("g");
+  const grpc::Status wrong = doors.call(&Stub::SubmitTask, request, again);
+  EXPECT_EQ(wrong.error_code(), grpc::INVALID_ARGUMENT);
+  EXPECT_NE(wrong.error_message().find("task.array.indices"), std::string::npos);
+  EXPECT_NE(wrong.error_message().find("task.group"), std::string::npos);
 }
 
 TEST(GrpcDoor, AWorkflowThatIsNotTakenNamesTheTask) {

@@ -17,7 +17,8 @@ void UnaryCall::fail(const Problem& problem) {
   Finish(grpc_status_of(problem));
 }
 
-SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream)
+SubmitCall::SubmitCall(ApiContext& context, const Caller& caller,
+                       std::shared_ptr<SubmitStream> stream)
     : context_(context), submits_(std::move(stream)) {
   submits_->open({
       .ready = [this] { StartRead(&request_); },
@@ -28,7 +29,7 @@ SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream
           },
   });
   const std::weak_ptr<SubmitStream> weak = submits_;
-  auto opened = context_.streams.open(0, [weak, replies = &context_.replies] {
+  auto opened = context_.streams.open(listener_of(caller), 0, [weak, replies = &context_.replies] {
     replies->post([weak] {
       if (auto alive = weak.lock()) alive->end(stopping());
     });
@@ -43,10 +44,12 @@ SubmitCall::SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream
 }
 
 void SubmitCall::OnReadDone(bool ok) {
-  if (ok) {
-    submits_->take(request_);
-  } else {
+  if (!ok) {
     submits_->no_more();
+  } else if (!request_.is_readable) {
+    submits_->end(request_.unreadable());
+  } else {
+    submits_->take(request_.message);
   }
 }
 
@@ -61,6 +64,7 @@ void SubmitCall::answer(v1::SubmitTasksResponse&& response) {
 }
 
 void SubmitCall::OnWriteDone(bool ok) {
+  submits_->written(SubmitStream::rows_in(writing_));
   std::optional<grpc::Status> last;
   {
     const std::lock_guard lock(mutex_);

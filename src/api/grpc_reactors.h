@@ -15,6 +15,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "api/context.h"
+#include "api/incoming.h"
 #include "api/outcomes.h"
 #include "api/source.h"
 #include "api/submit_stream.h"
@@ -69,7 +70,8 @@ template <class Message>
 class SourceWriter : public grpc::ServerWriteReactor<Message>,
                      public std::enable_shared_from_this<SourceWriter<Message>> {
  public:
-  static grpc::ServerWriteReactor<Message>* start(ApiContext& context, SourcePtr<Message> source) {
+  static grpc::ServerWriteReactor<Message>* start(ApiContext& context, const Caller& caller,
+                                                  SourcePtr<Message> source) {
     auto writer = std::make_shared<SourceWriter>(context, std::move(source));
     SourceWriter* raw = writer.get();
     const std::weak_ptr<SourceWriter> weak = writer;
@@ -78,7 +80,7 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
     };
     writer->self_ = writer;
     writer->busy_ = true;  // until all is set up: whoever wakes it meanwhile does not pull
-    writer->opened_ = context.streams.open(kStreamBytes, wake);
+    writer->opened_ = context.streams.open(listener_of(caller), kStreamBytes, wake);
     writer->source_->wake_with(wake);
     // So that a client knows that it hears everything from now on.
     raw->StartSendInitialMetadata();
@@ -179,9 +181,12 @@ class SourceWriter : public grpc::ServerWriteReactor<Message>,
 
 // ---- Submits ------------------------------------------------------------------------------------
 
-class SubmitCall : public grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse> {
+using SubmitReactor =
+    grpc::ServerBidiReactor<Incoming<v1::SubmitTasksRequest>, v1::SubmitTasksResponse>;
+
+class SubmitCall : public SubmitReactor {
  public:
-  SubmitCall(ApiContext& context, std::shared_ptr<SubmitStream> stream);
+  SubmitCall(ApiContext& context, const Caller& caller, std::shared_ptr<SubmitStream> stream);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -195,7 +200,7 @@ class SubmitCall : public grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::Su
   ApiContext& context_;
   const std::shared_ptr<SubmitStream> submits_;
   std::uint64_t stream_ = 0;
-  v1::SubmitTasksRequest request_;
+  Incoming<v1::SubmitTasksRequest> request_;
   std::mutex mutex_;
   v1::SubmitTasksResponse writing_;
   v1::SubmitTasksResponse next_;

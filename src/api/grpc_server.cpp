@@ -9,7 +9,9 @@
 #include <grpcpp/resource_quota.h>
 
 #include "api/grpc_reactors.h"
+#include "api/grpc_reflection.h"
 #include "berth/v1/scheduler.grpc.pb.h"
+#include "config/diagnostics.h"
 
 namespace berth::api {
 namespace {
@@ -18,33 +20,48 @@ constexpr int kHandshakeMs = 5'000;
 constexpr int kPingEveryMs = 10'000;
 constexpr std::size_t kMemoryMax = std::size_t{512} << 20;
 
-// Every method of the table; each goes through `admit` first.
-class SchedulerService final : public v1::Scheduler::CallbackService {
+// The number of a method in the service, as generated code counts them.
+int index_of(const char* rpc) {
+  const auto* file = v1::SubmitTaskRequest::descriptor()->file();
+  return file->FindServiceByName("Scheduler")->FindMethodByName(rpc)->index();
+}
+
+// Every method of the table; each goes through `admit` first. Not generated code's own callback
+// service: that one drops a message that cannot be read without a word, see incoming.h.
+class SchedulerService final : public v1::Scheduler::Service {
  public:
   SchedulerService(Handlers& handlers, Authenticator& authenticator)
-      : handlers_(handlers), authenticator_(authenticator) {}
-
-#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary)    \
-  grpc::ServerUnaryReactor* rpc(grpc::CallbackServerContext* context,                         \
-                                const v1::request_type* request, v1::response_type* response) \
-      override {                                                                              \
-    return unary(context, *request, *response, Method::function, &Handlers::function);        \
-  }
+      : handlers_(handlers), authenticator_(authenticator) {
+    using grpc::CallbackServerContext;
+#define UNARY(rpc, function, request_type, response_type, verb, path, also, role, summary)     \
+  MarkMethodCallback(                                                                          \
+      index_of(#rpc),                                                                          \
+      new grpc::internal::CallbackUnaryHandler<Incoming<v1::request_type>, v1::response_type>( \
+          [this](CallbackServerContext* context, const Incoming<v1::request_type>* request,    \
+                 v1::response_type* response) {                                                \
+            return unary(context, *request, *response, Method::function, &Handlers::function); \
+          }));
 #define SERVER_STREAM(rpc, function, request_type, response_type, verb, path, also, role, summary) \
-  grpc::ServerWriteReactor<v1::response_type>* rpc(grpc::CallbackServerContext* context,           \
-                                                   const v1::request_type* request) override {     \
-    return server_stream<v1::response_type>(context, *request, Method::function,                   \
-                                            &Handlers::function);                                  \
-  }
-#define BIDI(rpc, function, request_type, response_type, verb, path, also, role, summary) \
-  grpc::ServerBidiReactor<v1::request_type, v1::response_type>* rpc(                      \
-      grpc::CallbackServerContext* context) override {                                    \
-    return submit_stream(context, Method::function);                                      \
-  }
-  BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
+  MarkMethodCallback(                                                                              \
+      index_of(#rpc),                                                                              \
+      new grpc::internal::CallbackServerStreamingHandler<Incoming<v1::request_type>,               \
+                                                         v1::response_type>(                       \
+          [this](CallbackServerContext* context, const Incoming<v1::request_type>* request) {      \
+            return server_stream<v1::response_type>(context, *request, Method::function,           \
+                                                    &Handlers::function);                          \
+          }));
+#define BIDI(rpc, function, request_type, response_type, verb, path, also, role, summary)     \
+  MarkMethodCallback(                                                                         \
+      index_of(#rpc),                                                                         \
+      new grpc::internal::CallbackBidiHandler<Incoming<v1::request_type>, v1::response_type>( \
+          [this](CallbackServerContext* context) {                                            \
+            return submit_stream(context, Method::function);                                  \
+          }));
+    BERTH_METHODS(UNARY, SERVER_STREAM, BIDI)
 #undef BIDI
 #undef SERVER_STREAM
 #undef UNARY
+  }
 
  private:
   std::variant<Caller, Problem> admit(grpc::CallbackServerContext* context, Method method) {
@@ -67,15 +84,20 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
   }
 
   template <class Request, class Response, class Function>
-  grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext* context, const Request& request,
-                                  Response& response, Method method, Function function) {
+  grpc::ServerUnaryReactor* unary(grpc::CallbackServerContext* context,
+                                  const Incoming<Request>& request, Response& response,
+                                  Method method, Function function) {
     const auto call = UnaryCall::start(context);
     auto caller = admit(context, method);
     if (const auto* problem = std::get_if<Problem>(&caller)) {
       call->fail(*problem);
       return call.get();
     }
-    (handlers_.*function)(std::get<Caller>(caller), request,
+    if (!request.is_readable) {
+      call->fail(request.unreadable());
+      return call.get();
+    }
+    (handlers_.*function)(std::get<Caller>(caller), request.message,
                           [call, &response](Answer<Response>&& answer) {
                             if (const auto* problem = std::get_if<Problem>(&answer)) {
                               return call->fail(*problem);
@@ -87,27 +109,48 @@ class SchedulerService final : public v1::Scheduler::CallbackService {
 
   template <class Response, class Request, class Function>
   grpc::ServerWriteReactor<Response>* server_stream(grpc::CallbackServerContext* context,
-                                                    const Request& request, Method method,
+                                                    const Incoming<Request>& request, Method method,
                                                     Function function) {
     using Refused = RefusedCall<grpc::ServerWriteReactor<Response>>;
     auto caller = admit(context, method);
     if (const auto* problem = std::get_if<Problem>(&caller)) return new Refused(*problem);
-    auto source = (handlers_.*function)(std::get<Caller>(caller), request);
+    if (!request.is_readable) return new Refused(request.unreadable());
+    auto source = (handlers_.*function)(std::get<Caller>(caller), request.message);
     if (const auto* problem = std::get_if<Problem>(&source)) return new Refused(*problem);
-    return SourceWriter<Response>::start(handlers_.context(),
+    return SourceWriter<Response>::start(handlers_.context(), std::get<Caller>(caller),
                                          std::move(std::get<SourcePtr<Response>>(source)));
   }
 
-  grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse>* submit_stream(
-      grpc::CallbackServerContext* context, Method method) {
-    using Base = grpc::ServerBidiReactor<v1::SubmitTasksRequest, v1::SubmitTasksResponse>;
+  SubmitReactor* submit_stream(grpc::CallbackServerContext* context, Method method) {
+    using Base = SubmitReactor;
     auto caller = admit(context, method);
     if (const auto* problem = std::get_if<Problem>(&caller)) return new RefusedCall<Base>(*problem);
-    return new SubmitCall(handlers_.context(), handlers_.submit_tasks(std::get<Caller>(caller)));
+    const auto& who = std::get<Caller>(caller);
+    return new SubmitCall(handlers_.context(), who, handlers_.submit_tasks(who));
   }
 
   Handlers& handlers_;
   Authenticator& authenticator_;
+};
+
+// What no service has: gRPC alone would answer without details.
+class UnknownMethods final : public grpc::CallbackGenericService {
+ public:
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    std::vector<std::string> known;
+    for (const MethodInfo& method : kMethods) {
+      known.push_back("/" + std::string(v1::Scheduler::service_full_name()) + "/" +
+                      std::string(method.name));
+    }
+    const std::string& name = context->method();
+    return new RefusedCall<grpc::ServerGenericBidiReactor>(
+        {.code = Code::unimplemented,
+         .reason = "unknown_method",
+         .message = "there is no method " + config::quoted(name) + config::suggestion(name, known) +
+                    (config::nearest_name(name, known).empty() ? "; reflection lists them" : ""),
+         .metadata = {{"subject", name}}});
+  }
 };
 
 std::shared_ptr<grpc::ServerCredentials> credentials_of(const Tls& tls) {
@@ -126,6 +169,8 @@ std::shared_ptr<grpc::ServerCredentials> credentials_of(const Tls& tls) {
 struct GrpcServer::Parts {
   Parts(Handlers& handlers, Authenticator& authenticator) : service(handlers, authenticator) {}
   SchedulerService service;
+  ReflectionV1 reflection;
+  UnknownMethods unknown;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
 };
@@ -143,6 +188,8 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcOptions& options
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, credentials_of(options.tls), &parts->port);
   builder.RegisterService(&parts->service);
+  if (options.reflection) builder.RegisterService(&parts->reflection);
+  builder.RegisterCallbackGenericService(&parts->unknown);
   builder.SetMaxReceiveMessageSize(options.message_bytes_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, options.metadata_bytes_max);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.streams_max);
@@ -158,6 +205,7 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcOptions& options
     return Error{"cannot listen for gRPC on " + options.address +
                  ": the address is in use, or not one of this machine; set another one"};
   }
+  parts->reflection.ask(parts->server.get());
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(parts)));
 }
 

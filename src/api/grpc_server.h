@@ -6,6 +6,7 @@
 
 #include "api/auth.h"
 #include "api/handlers.h"
+#include "api/limits.h"
 #include "api/tls.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -15,9 +16,9 @@ namespace berth::api {
 struct GrpcOptions {
   std::string address;  // "127.0.0.1:50051"; port 0: a free one
   Tls tls;
-  int message_bytes_max = 4 << 20;
-  int metadata_bytes_max = 16 << 10;
-  int streams_max = 1024;  // calls at once on one connection
+  int message_bytes_max = static_cast<int>(kConfigurable.max_message);
+  int metadata_bytes_max = kGrpcMetadataBytes;
+  int streams_max = kGrpcCallsAtOnce;
   bool reflection = true;
 };
 

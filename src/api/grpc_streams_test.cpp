@@ -1,14 +1,13 @@
-// Streams over gRPC: events, submits, output; health and reflection as a plain client sees them;
-// stopping.
+// Streams over gRPC: events, submits, output; stopping.
 #include <semaphore>
 #include <thread>
 
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include "api/event_source.h"
 #include "api/grpc_reactors.h"
 #include "api/log_source.h"
+#include "api/submit_stream.h"
 #include "api/testing/doors.h"
 #include "service/sequence_number.h"
 
@@ -57,7 +56,7 @@ TEST(Streams, AreNotPulledBeforeTheSourceKnowsWhomToWake) {
   Doors doors;
   ApiContext context(doors.running.service(), {}, {});
   const auto source = std::make_shared<EagerSource>();
-  auto* const call = SourceWriter<v1::LogChunk>::start(context, source);
+  auto* const call = SourceWriter<v1::LogChunk>::start(context, {}, source);
   if (!source->came_early) source->wait_for_pull();
   EXPECT_FALSE(source->came_early);
   context.slow.stop();
@@ -209,7 +208,7 @@ TEST(Streams, BeyondTheirMemoryAreRefusedOnBothDoors) {
   EXPECT_TRUE(read_events(doors, request, &status).empty());
   EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
   EXPECT_EQ(testing::reason_of(status), "stream_memory");
-  const testing::RawReply reply = doors.http("GET", "/v1/events");
+  const testing::RawReply reply = doors.http("GET", "/api/v1/events");
   EXPECT_EQ(reply.status, 429);
   EXPECT_NE(reply.body.find("limits.max_stream_memory"), std::string::npos) << reply.body;
   for (int i = 0; i < 2; ++i) {
@@ -400,6 +399,75 @@ TEST(Submits, ASmallRingHoldsTheStreamBackAndLosesNothing) {
   EXPECT_EQ(durable, 3000U);
 }
 
+TEST(Submits, TheIdsOfWhatWasAcceptedAreToldWhereTheyAreWanted) {
+  Doors doors;
+  doors.pause();
+  grpc::ClientContext context;
+  auto stream = doors.stub->SubmitTasks(&context);
+  v1::SubmitTasksRequest request;
+  for (const bool want_ids : {true, false}) {
+    request.Clear();
+    request.set_sequence(want_ids ? 1 : 5);
+    request.set_want_ids(want_ids);
+    for (const char* id : {"own", "", "wrong", "own"}) {
+      v1::TaskSpec& task = *request.add_tasks()->mutable_task();
+      task.set_task_id(id);
+      task.set_task_type(std::string_view(id) == "wrong" ? "nothing" : "llm");
+    }
+    ASSERT_TRUE(stream->Write(request));
+  }
+  stream->WritesDone();
+  v1::SubmitTasksResponse all;
+  for (v1::SubmitTasksResponse response; stream->Read(&response);)
+    all.MergeFrom(response);
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(all.durable(), 8U);
+  EXPECT_EQ(all.refusals_size(), 2);
+  ASSERT_EQ(all.accepted_size(), 3) << "of the first message only";
+  EXPECT_EQ(all.accepted(0).sequence(), 1U);
+  EXPECT_EQ(all.accepted(0).task_id(), "own");
+  EXPECT_FALSE(all.accepted(0).duplicate());
+  EXPECT_EQ(all.accepted(1).sequence(), 2U);
+  EXPECT_EQ(all.accepted(1).task_id(), "t-" + std::to_string(all.accepted(1).task_no()));
+  EXPECT_EQ(all.accepted(2).sequence(), 4U);
+  EXPECT_EQ(all.accepted(2).task_no(), all.accepted(0).task_no());
+  EXPECT_TRUE(all.accepted(2).duplicate());
+  EXPECT_EQ(doors.status_of("own").task_no(), all.accepted(0).task_no());
+}
+
+// A client that submits and does not read holds itself up, and no lines without end.
+TEST(Submits, AReaderThatSleepsHoldsItsOwnStreamBack) {
+  Doors doors;
+  doors.pause();
+  const auto context =
+      std::make_shared<ApiContext>(doors.running.service(), MainHooks{}, StreamLimits{});
+  context->submit_outstanding_max = 20;
+  std::counting_semaphore<> ready{0};
+  std::counting_semaphore<> answered{0};
+  const auto stream = std::make_shared<SubmitStream>(context, Caller{});
+  stream->open({.ready = [&] { ready.release(); },
+                .answer = [&](v1::SubmitTasksResponse&&) { answered.release(); },
+                .finished = [](std::optional<Problem>&&) {}});
+  v1::SubmitTasksRequest request;
+  request.set_want_ids(true);
+  for (int i = 0; i < 10; ++i)
+    request.add_tasks()->mutable_task()->set_task_type("llm");
+  request.set_sequence(1);
+  stream->take(request);
+  ready.acquire();
+  answered.acquire();
+  request.set_sequence(11);
+  stream->take(request);
+  answered.acquire();
+  while (ready.try_acquire()) {  // asked for before the second answer was there
+  }
+  stream->written(0);
+  EXPECT_FALSE(ready.try_acquire()) << "20 lines wait for their reader";
+  stream->written(1);
+  stream->abandon();
+  context->replies.stop();
+}
+
 TEST(Submits, SequenceNumbersMustGrow) {
   Doors doors;
   grpc::ClientContext context;
@@ -439,74 +507,6 @@ TEST(Stopping, EndsStreamsAndSaysWhy) {
   }
   EXPECT_EQ(submits->Finish().error_code(), grpc::UNAVAILABLE);
   stopper.join();
-}
-
-// ---- As a client without our stubs sees it ------------------------------------------------------
-
-grpc::ByteBuffer bytes(const std::string& text) {
-  const grpc::Slice slice(text);
-  return {&slice, 1};
-}
-std::string text_of(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(buffer.Dump(&slices).ok());
-  std::string text;
-  for (const grpc::Slice& slice : slices)
-    text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return text;
-}
-
-std::string health_of(Doors& doors) {
-  grpc::GenericStub stub(doors.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", bytes(""), &queue);
-  call->StartCall();
-  grpc::ByteBuffer answer;
-  grpc::Status status;
-  call->Finish(&answer, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  EXPECT_TRUE(queue.Next(&tag, &ok));
-  EXPECT_TRUE(status.ok()) << status.error_message();
-  return text_of(answer);
-}
-
-TEST(Health, GoesNotServingBeforeTheDoorsClose) {
-  Doors doors;
-  EXPECT_EQ(health_of(doors), "\x08\x01");
-  doors.server->not_serving();
-  EXPECT_EQ(health_of(doors), "\x08\x02");
-  v1::ServerInfo info;
-  EXPECT_TRUE(doors.call(&Stub::GetServerInfo, {}, info).ok());
-}
-
-TEST(Reflection, NamesTheService) {
-  Doors doors;
-  grpc::GenericStub stub(doors.channel());
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto wait = [&] {
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue.Next(&tag, &ok));
-    return ok;
-  };
-  auto call = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  call->StartCall(nullptr);
-  ASSERT_TRUE(wait());
-  call->Write(bytes(std::string("\x3a\x00", 2)), nullptr);  // list_services
-  ASSERT_TRUE(wait());
-  grpc::ByteBuffer answer;
-  call->Read(&answer, nullptr);
-  ASSERT_TRUE(wait());
-  EXPECT_NE(text_of(answer).find("berth.v1.Scheduler"), std::string::npos);
-  EXPECT_NE(text_of(answer).find("grpc.health.v1.Health"), std::string::npos);
-  context.TryCancel();
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  wait();
 }
 
 }  // namespace

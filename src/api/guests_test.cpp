@@ -29,10 +29,51 @@ class Hall : public ::testing::Test {
 
 TEST_F(Hall, AnAddressHasALimit) {
   for (int i = 0; i < 4; ++i)
-    EXPECT_NE(enter("a"), 0U);
+    guests_.move(enter("a"), Stage::served);
   EXPECT_EQ(enter("a"), 0U);
   EXPECT_NE(enter("b"), 0U);
   EXPECT_TRUE(sent_away_.empty());
+}
+
+TEST_F(Hall, OfAFullAddressItsOwnMakesRoom) {
+  const std::uint64_t b = enter("b");
+  guests_.move(enter("a"), Stage::served);
+  const std::uint64_t quiet = enter("a");
+  enter("a");
+  enter("a");
+  EXPECT_NE(enter("a"), 0U);
+  EXPECT_EQ(sent_away_, std::vector{quiet});
+  EXPECT_NE(quiet, b);
+  EXPECT_EQ(guests_.size(), 5U);
+}
+
+TEST_F(Hall, StreamsLeavePlacesForShortRequests) {
+  std::vector<std::uint64_t> streams;
+  for (const char* address : {"a", "a", "a", "b", "b"}) {
+    streams.push_back(enter(address));
+    EXPECT_FALSE(guests_.begin_stream(streams.back())) << address;
+  }
+  const std::uint64_t last = enter("c");
+  const auto refused = guests_.begin_stream(last);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->reason, "too_many_streams");
+  EXPECT_EQ(refused->metadata.at("need"), "6");
+  EXPECT_EQ(refused->metadata.at("have"), "5");
+  EXPECT_NE(enter("d"), 0U) << "the one that may not stream is quiet, and makes room";
+  EXPECT_EQ(sent_away_, std::vector{last});
+  guests_.leave(streams.back());
+  EXPECT_FALSE(guests_.begin_stream(enter("e")));
+}
+
+TEST_F(Hall, StreamsOfOneAddressLeaveItPlacesToo) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FALSE(guests_.begin_stream(enter("a")));
+  const std::uint64_t fourth = enter("a");
+  const auto refused = guests_.begin_stream(fourth);
+  ASSERT_TRUE(refused);
+  EXPECT_NE(refused->message.find("address a"), std::string::npos) << refused->message;
+  EXPECT_NE(enter("a"), 0U) << "a probe from there";
+  EXPECT_EQ(sent_away_, std::vector{fourth});
 }
 
 TEST_F(Hall, WhoHasBeenQuietLongestInTheLargestCrowdMakesRoom) {

@@ -59,6 +59,16 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
   template <class Request, class Response>
   void put(service::Section section, const Request& request, Reply<Response> reply);
 
+  struct SpecAt {
+    v1::TaskSpec spec;
+    std::string path;  // where it stands in the request, for errors
+  };
+  void submit_array(const Caller& caller, const v1::SubmitTaskRequest& request,
+                    Reply<v1::SubmitTaskResponse> reply);
+  // All or nothing.
+  void submit_all(const Caller& caller, const std::vector<SpecAt>& specs,
+                  const std::string& request_id, Reply<v1::SubmitWorkflowResponse> reply);
+
   struct Cancelling;
   void cancel_next(const std::shared_ptr<Cancelling>& cancelling);
   std::vector<TaskNo> collect(const v1::TaskFilter& filter);

@@ -2,7 +2,9 @@
 #include "api/config_messages.h"
 #include "api/handlers.h"
 #include "api/outcomes.h"
+#include "base/names.h"
 #include "config/diagnostics.h"
+#include "config/model_room.h"
 #include "service/blocks.h"
 
 namespace berth::api {
@@ -22,6 +24,28 @@ std::vector<FieldFlaw> flaws_in_name(const std::string& name) {
   std::string flaw = flaw_in_name(name);
   if (flaw.empty()) return {};
   return {{"name", std::move(flaw)}};
+}
+
+// A model that no GPU could ever hold, of those that are known; none: it fits, or no GPU is known.
+std::optional<Problem> refuse_too_large(const std::string& name, const core::ModelSpec& spec,
+                                        const service::View& view) {
+  config::LargestGpu largest;
+  const bool has_gpus = view.read([&](const service::Board& board) {
+    for (const service::GpuEntry& gpu : board.names().gpus()) {
+      if (gpu.spec.mig != core::mig::Geometry::none) continue;
+      largest.consider(gpu.name, gpu.spec.vram, board.names().policy().vram_usable);
+    }
+    return !board.names().gpus().empty();
+  });
+  const std::string flaw = config::flaw_in_size(name, spec, largest);
+  if (flaw.empty() || !has_gpus) return std::nullopt;
+  return Problem{.code = Code::failed_precondition,
+                 .reason = "model_over_any_gpu",
+                 .message = flaw + "; if a larger one will join, put it with force",
+                 .metadata = {{"need", std::to_string(config::room_of(spec).value)},
+                              {"have", std::to_string(largest.usable.value)},
+                              {"unit", "MiB"},
+                              {"subject", largest.name}}};
 }
 
 template <class Response>
@@ -81,6 +105,12 @@ void Handlers::put_model(const Caller&, const v1::PutModelRequest& request,
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
   merge(request.config(), spec, flaws);
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  const bool says_size =
+      request.config().has_weights_mb() || request.config().has_vram_per_task_mb();
+  if (says_size && !request.force()) {
+    auto too_large = refuse_too_large(request.name(), spec, context_.service.view());
+    if (too_large) return reply(std::move(*too_large));
+  }
   put(service::Section::models, request, std::move(reply));
 }
 

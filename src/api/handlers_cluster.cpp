@@ -12,8 +12,6 @@
 namespace berth::api {
 namespace {
 
-constexpr int kUsageDays = 7;
-constexpr int kUsageDaysMax = 3'660;
 constexpr std::size_t kRunningMax = 1'000;  // tasks named per GPU
 
 using service::Board;

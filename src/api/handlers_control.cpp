@@ -16,8 +16,6 @@ constexpr std::size_t kVisitedAtOnce = 20'000;  // lines under one hold of the v
 constexpr std::size_t kCancelledAtOnce = 1'000;
 constexpr auto kRetryFullRing = std::chrono::milliseconds(2);
 constexpr int kRetriesMax = 2'500;
-constexpr std::size_t kSignalsInPage = 50;
-constexpr int kSignalsInPageMax = 1'000;
 
 bool is_empty(const v1::TaskFilter& filter) { return filter.ByteSizeLong() == 0; }
 
@@ -37,6 +35,69 @@ std::variant<TaskNo, Problem> find_live(const ApiContext& context, const Caller&
                  .reason = "task_ended",
                  .message = "task \"" + task_id + "\" has ended",
                  .metadata = {{"subject", task_id}}};
+}
+
+bool says_anything(const v1::UpdateTaskRequest& request) {
+  return request.has_task_type() || request.has_priority() || request.has_gpu_memory_mb() ||
+         request.has_tolerated_wait_ms() || request.has_run_limit_ms();
+}
+
+// A task that moves has the limits of its new queue.
+bool changes_limit(const v1::UpdateTaskRequest& request) {
+  return request.has_run_limit_ms() || request.has_task_type();
+}
+
+void lay_over(const v1::UpdateTaskRequest& request, v1::TaskSpec& spec) {
+  if (request.has_task_type()) spec.set_task_type(request.task_type());
+  if (request.has_priority()) spec.set_priority(request.priority());
+  if (request.has_gpu_memory_mb()) spec.set_gpu_memory_mb(request.gpu_memory_mb());
+  if (request.has_tolerated_wait_ms()) spec.set_tolerated_wait_ms(request.tolerated_wait_ms());
+  if (request.has_run_limit_ms()) spec.set_run_limit_ms(request.run_limit_ms());
+}
+
+// The task as it shall be. Its card is its own, changed: it keeps its ids and its age.
+std::variant<service::NewTask, Problem> read_change(const ApiContext& context, const Caller& caller,
+                                                    TaskNo task,
+                                                    const v1::UpdateTaskRequest& request) {
+  if (!says_anything(request)) {
+    return bad_field("task_id",
+                     "names a task, and nothing is to be changed: give task_type, priority, "
+                     "gpu_memory_mb, tolerated_wait_ms or run_limit_ms");
+  }
+  Result<v1::TaskSpec> spec = spec_of(context, task);
+  if (!spec) {
+    return Problem{.code = Code::not_found, .reason = "spec_gone", .message = spec.error().message};
+  }
+  auto card = std::make_shared<service::TaskCard>();
+  const bool is_live = context.service.view().read([&](const service::Board& board) {
+    const service::TaskLine* line = board.tasks().find(task);
+    if (line == nullptr) return false;
+    *card = *line->card;
+    spec->set_user_id(board.names().tenants()[card->tenant.value].name);
+    return true;
+  });
+  if (!is_live) {
+    return Problem{.code = Code::failed_precondition,
+                   .reason = "task_ended",
+                   .message = "task \"" + request.task_id() + "\" has ended",
+                   .metadata = {{"subject", request.task_id()}}};
+  }
+  lay_over(request, *spec);
+  auto read = read_spec(context, caller, *spec, "", "");
+  if (auto* problem = std::get_if<Problem>(&read)) return std::move(*problem);
+  service::NewTask& to = std::get<service::NewTask>(read);
+  card->spec = std::move(to.card->spec);
+  card->spec_at = {};
+  card->priority = to.spec.priority;
+  card->vram = to.spec.vram;
+  if (changes_limit(request)) card->run_limit = to.card->run_limit;
+  to.spec.tolerated_wait =
+      to.says_wait ? milliseconds(spec->tolerated_wait_ms()) : Duration::forever();
+  if (card->deadline != Time::never()) {
+    to.spec.tolerated_wait = std::min(to.spec.tolerated_wait, card->deadline - card->submitted);
+  }
+  to.card = std::move(card);
+  return std::move(to);
 }
 
 }  // namespace
@@ -161,6 +222,29 @@ void Handlers::cancel_next(const std::shared_ptr<Cancelling>& cancelling) {
 
 // ---- One task, one signal -----------------------------------------------------------------------
 
+// The task as it shall be is read like one that is submitted.
+void Handlers::update_task(const Caller& caller, const v1::UpdateTaskRequest& request,
+                           Reply<v1::UpdateTaskResponse> reply) {
+  auto task = find_live(context_, caller, request.task_id(), request.user_id());
+  if (auto* problem = std::get_if<Problem>(&task)) return reply(std::move(*problem));
+  const TaskNo number = std::get<TaskNo>(task);
+  auto to = read_change(context_, caller, number, request);
+  if (auto* problem = std::get_if<Problem>(&to)) return reply(std::move(*problem));
+  control(
+      service::ChangeTask{number, std::move(std::get<service::NewTask>(to)),
+                          request.has_gpu_memory_mb(), request.has_tolerated_wait_ms(),
+                          changes_limit(request)},
+      [reply](Problem&& problem) { reply(std::move(problem)); },
+      [self = shared_from_this(), caller, request, reply](const service::ControlOutcome&) {
+        auto found = find_task(self->context_, caller,
+                               {.task_id = request.task_id(), .user_id = request.user_id()});
+        if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
+        v1::UpdateTaskResponse response;
+        *response.mutable_status() = std::move(std::get<FoundTask>(found).status);
+        reply(std::move(response));
+      });
+}
+
 void Handlers::hold_task(const Caller& caller, const v1::HoldTaskRequest& request,
                          Reply<v1::HoldTaskResponse> reply) {
   auto task = find_live(context_, caller, request.task_id(), request.user_id());
@@ -202,9 +286,9 @@ void Handlers::list_signals(const Caller& caller, const v1::ListSignalsRequest& 
     if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
     wanted.tenant = std::get<std::string>(tenant);
   }
-  wanted.most = kSignalsInPage;
+  wanted.most = kPageDefault;
   if (request.page_size() > 0) {
-    wanted.most = static_cast<std::size_t>(std::min(request.page_size(), kSignalsInPageMax));
+    wanted.most = static_cast<std::size_t>(std::min(request.page_size(), kPageMax));
   }
   if (const std::string& token = request.page_token(); !token.empty()) {
     const char* end = token.data() + token.size();

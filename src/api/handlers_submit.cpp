@@ -1,20 +1,18 @@
-// Submit: a task, a workflow. Streams of tasks are in submit_stream.h.
+// Submit: a task, an array, a workflow. Streams of tasks are in submit_stream.h.
+#include <algorithm>
+#include <iterator>
+
 #include "api/handlers.h"
 #include "api/outcomes.h"
 #include "api/submit_problem.h"
 #include "api/submit_stream.h"
+#include "api/task_array.h"
 #include "journal/running_hash.h"
 
 namespace berth::api {
 namespace {
 
 using service::SubmitOutcome;
-
-constexpr std::size_t kWorkflowMax = 10'000;
-
-std::string id_of(const service::TaskCard& card, TaskNo task) {
-  return card.id.empty() ? "t-" + std::to_string(task.value) : card.id;
-}
 
 std::uint64_t hash_of(const std::vector<std::uint64_t>& numbers) {
   return journal::hash_bytes(std::as_bytes(std::span(numbers)));
@@ -56,6 +54,7 @@ Problem workflow_problem(const ApiContext& context, const SubmitOutcome& outcome
 
 void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& request,
                            Reply<v1::SubmitTaskResponse> reply) {
+  if (is_array(request.task())) return submit_array(caller, request, std::move(reply));
   auto read = read_submit(context_, caller, request, "task.");
   if (auto* problem = std::get_if<Problem>(&read)) return reply(std::move(*problem));
   service::SubmitCommand command;
@@ -71,7 +70,7 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
       if (!is_good(outcome))
         return reply(submit_problem(self->context_, outcome, *card, submitter));
       v1::SubmitTaskResponse response;
-      response.set_task_id(id_of(*card, outcome.task));
+      response.set_task_id(accepted_id(*card, outcome.task));
       response.set_task_no(outcome.task.value);
       response.set_duplicate(outcome.kind == SubmitOutcome::Kind::duplicate);
       reply(std::move(response));
@@ -80,40 +79,84 @@ void Handlers::submit_task(const Caller& caller, const v1::SubmitTaskRequest& re
   if (!context_.service.offer(std::move(command))) reply(not_taken(context_));
 }
 
+// The array's answer is its first task's, with how many there are.
+void Handlers::submit_array(const Caller& caller, const v1::SubmitTaskRequest& request,
+                            Reply<v1::SubmitTaskResponse> reply) {
+  auto tasks = tasks_of_array(request.task(), "task.", kWorkflowMax);
+  if (auto* flaws = std::get_if<1>(&tasks)) return reply(bad_request(std::move(*flaws)));
+  std::vector<SpecAt> specs;
+  for (v1::TaskSpec& task : std::get<0>(tasks))
+    specs.push_back({std::move(task), "task."});
+  submit_all(caller, specs, request.request_id(),
+             [id = request.task().task_id(),
+              reply = std::move(reply)](Answer<v1::SubmitWorkflowResponse>&& answer) {
+               if (auto* problem = std::get_if<Problem>(&answer)) return reply(std::move(*problem));
+               const auto& all = std::get<v1::SubmitWorkflowResponse>(answer);
+               v1::SubmitTaskResponse response;
+               response.set_task_id(id);
+               response.set_task_no(all.task_nos(0));
+               response.set_duplicate(all.duplicate());
+               response.set_tasks(static_cast<std::uint32_t>(all.task_nos_size()));
+               reply(std::move(response));
+             });
+}
+
 void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowRequest& request,
                                Reply<v1::SubmitWorkflowResponse> reply) {
-  const auto count = static_cast<std::size_t>(request.tasks_size());
-  if (count == 0) return reply(bad_field("tasks", "is empty"));
-  if (count > kWorkflowMax) {
-    return reply(bad_field("tasks", "there are " + std::to_string(count) + "; the limit is " +
-                                        std::to_string(kWorkflowMax)));
+  if (request.tasks().empty()) return reply(bad_field("tasks", "is empty"));
+  std::vector<SpecAt> specs;
+  std::vector<FieldFlaw> flaws;
+  for (int i = 0; i < request.tasks_size(); ++i) {
+    const std::string path = "tasks[" + std::to_string(i) + "].";
+    if (!is_array(request.tasks(i))) {
+      specs.push_back({request.tasks(i), path});
+      continue;
+    }
+    auto tasks = tasks_of_array(request.tasks(i), path, kWorkflowMax);
+    if (auto* wrong = std::get_if<1>(&tasks)) {
+      std::ranges::move(*wrong, std::back_inserter(flaws));
+      continue;
+    }
+    for (v1::TaskSpec& task : std::get<0>(tasks))
+      specs.push_back({std::move(task), path});
+  }
+  if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
+  submit_all(caller, specs, request.request_id(), std::move(reply));
+}
+
+void Handlers::submit_all(const Caller& caller, const std::vector<SpecAt>& specs,
+                          const std::string& request_id, Reply<v1::SubmitWorkflowResponse> reply) {
+  if (specs.size() > kWorkflowMax) {
+    return reply(bad_field("tasks", "there are " + std::to_string(specs.size()) +
+                                        "; the limit is " + std::to_string(kWorkflowMax)));
   }
   service::SubmitCommand command;
   command.workflow = true;
   std::vector<FieldFlaw> flaws;
-  for (int i = 0; i < request.tasks_size(); ++i) {
-    const std::string path = "tasks[" + std::to_string(i) + "].";
+  for (std::size_t i = 0; i < specs.size(); ++i) {
     // The request's id names the whole; the first task carries it.
-    const std::string request_id = i == 0 ? request.request_id() : std::string();
-    auto read = read_spec(context_, caller, request.tasks(i), request_id, path);
+    const std::string id = i == 0 ? request_id : std::string();
+    auto read = read_spec(context_, caller, specs[i].spec, id, specs[i].path);
     if (auto* task = std::get_if<service::NewTask>(&read)) {
       command.tasks.push_back(std::move(*task));
       continue;
     }
     auto& problem = std::get<Problem>(read);
     if (problem.fields.empty()) return reply(std::move(problem));
-    for (FieldFlaw& flaw : problem.fields)
-      flaws.push_back(std::move(flaw));
+    // The tasks of an array have the same flaws; once is enough.
+    for (FieldFlaw& flaw : problem.fields) {
+      if (std::ranges::count(flaws, flaw) == 0) flaws.push_back(std::move(flaw));
+    }
   }
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   for (std::size_t i = 1; i < command.tasks.size(); ++i) {
     if (command.tasks[i].tenant != command.tasks[0].tenant) {
-      return reply(bad_field("tasks[" + std::to_string(i) + "].user_id",
+      return reply(bad_field(specs[i].path + "user_id",
                              "the tasks of a workflow belong to one tenant"));
     }
   }
   mix_digests(command.tasks);
-  command.tasks[0].card->workflow = !request.request_id().empty();
+  command.tasks[0].card->workflow = !request_id.empty();
   std::vector<service::CardPtr> cards;
   for (const service::NewTask& task : command.tasks)
     cards.push_back(task.card);
@@ -127,7 +170,7 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
         if (!is_good(outcomes[i])) {
           return reply(workflow_problem(self->context_, outcomes[i], cards, submitter));
         }
-        response.add_task_ids(id_of(*cards[i], outcomes[i].task));
+        response.add_task_ids(accepted_id(*cards[i], outcomes[i].task));
         response.add_task_nos(outcomes[i].task.value);
         response.set_duplicate(outcomes[i].kind == SubmitOutcome::Kind::duplicate);
       }

@@ -13,8 +13,6 @@
 namespace berth::api {
 namespace {
 
-constexpr std::int32_t kPageDefault = 50;
-constexpr std::int32_t kPageMax = 1000;
 constexpr std::size_t kVisitedMax = 20'000;
 
 // What the engine says of a task that has not started.
@@ -22,7 +20,7 @@ void add_explanation(v1::TaskStatus& status, const core::Explanation& why,
                      const service::ReasonFor& whom, const service::Board& board) {
   if (!why.binding.empty())
     *status.mutable_reason() = reason_message(why.binding.front(), board, whom);
-  if (why.state == core::TaskState::pending) status.set_position(why.ahead_in_queue + 1);
+  if (why.position) status.set_position(*why.position);
   if (why.start) status.set_expected_start_unix_ms(unix_ms(why.start->likely, board));
 }
 

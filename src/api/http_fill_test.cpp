@@ -17,7 +17,7 @@ std::optional<Problem> filled(Request& message, const HttpRequest& request) {
 TEST(Filling, TakesEachPart) {
   v1::CancelTaskRequest message;
   ASSERT_FALSE(filled(message, {.method = "POST",
-                                .target = "/v1/tasks/a%20b/cancel?dry_run",
+                                .target = "/api/v1/tasks/a%20b/cancel?dry_run",
                                 .body = R"({"user_id": "x"})"}));
   EXPECT_EQ(message.task_id(), "a b");
   EXPECT_TRUE(message.dry_run());
@@ -26,15 +26,16 @@ TEST(Filling, TakesEachPart) {
 
 TEST(Filling, RefusesABodyThatNamesAnotherThanThePath) {
   v1::CancelTaskRequest message;
-  const auto problem = filled(
-      message, {.method = "POST", .target = "/v1/tasks/a/cancel", .body = R"({"task_id": "b"})"});
+  const auto problem =
+      filled(message,
+             {.method = "POST", .target = "/api/v1/tasks/a/cancel", .body = R"({"task_id": "b"})"});
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->fields.at(0).field, "task_id");
 }
 
 TEST(Filling, TheHeaderIsTheRequestIdAndMustBeText) {
   v1::SubmitTaskRequest message;
-  const HttpRequest request{.method = "POST", .target = "/v1/tasks", .idempotency_key = "k"};
+  const HttpRequest request{.method = "POST", .target = "/api/v1/tasks", .idempotency_key = "k"};
   ASSERT_FALSE(filled(message, request));
   EXPECT_EQ(message.request_id(), "k");
   HttpRequest other = request;
@@ -49,7 +50,7 @@ TEST(Filling, TheHeaderIsTheRequestIdAndMustBeText) {
 
 TEST(Filling, APathMustBeText) {
   v1::GetTaskStatusRequest message;
-  const auto problem = filled(message, {.method = "GET", .target = "/v1/tasks/%ff"});
+  const auto problem = filled(message, {.method = "GET", .target = "/api/v1/tasks/%ff"});
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->fields.at(0).field, "task_id");
 }

@@ -22,7 +22,8 @@ TEST(HttpHead, EndsWithAnEmptyLine) {
 TEST(HttpHead, PlainRequestsPass) {
   EXPECT_EQ(status_of(head("")), 200);
   EXPECT_EQ(status_of(head("Content-Length: 5\r\nAccept: x\r\nAccept: y\r\n")), 200);
-  EXPECT_EQ(status_of(head("transfer-encoding:\tChunked \r\n", "POST /v1/tasks HTTP/1.1")), 200);
+  EXPECT_EQ(status_of(head("transfer-encoding:\tChunked \r\n", "POST /api/v1/tasks HTTP/1.1")),
+            200);
   EXPECT_EQ(status_of("GET / HTTP/1.0\r\n\r\n"), 200);
 }
 

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "api/source.h"
+#include "api/streams.h"
 
 namespace berth::api {
 
@@ -25,11 +27,13 @@ struct HttpRequest {
   std::string origin;
 };
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 struct HttpReply {
   int status = 200;
   std::string content_type;
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
+  Headers headers;
 };
 
 // An answer that goes on: `first`, then what is pulled from the source.
@@ -38,11 +42,14 @@ struct HttpStream {
   std::string first;
   SourcePtr<std::string> source;
   std::string keep_alive;  // sent while nothing else is; "": nothing
+  Listener listener;
+  Headers headers = {};
 };
 
 using HttpAnswer = std::variant<HttpReply, HttpStream>;
 using HttpDone = std::function<void(HttpAnswer&&)>;
 
-HttpReply problem_reply(const Problem& problem);
+// `status`: where HTTP has a closer one than the problem's code.
+HttpReply problem_reply(const Problem& problem, std::optional<int> status = {});
 
 }  // namespace berth::api

@@ -32,10 +32,9 @@ HttpReply header_too_large(const HttpLimits& limits) {
 }
 
 HttpReply reply_to_flaw(const HeadFlaw& flaw) {
-  HttpReply reply = problem_reply(
-      {.code = Code::invalid_argument, .reason = flaw.reason, .message = flaw.message});
-  reply.status = flaw.status;
-  return reply;
+  return problem_reply(
+      {.code = Code::invalid_argument, .reason = flaw.reason, .message = flaw.message},
+      flaw.status);
 }
 
 std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& error,
@@ -57,9 +56,7 @@ std::optional<HttpReply> reply_to_unreadable(const boost::system::error_code& er
   } else {
     return std::nullopt;
   }
-  HttpReply reply = problem_reply(problem);
-  reply.status = status;
-  return reply;
+  return problem_reply(problem, status);
 }
 
 asio::awaitable<void> serve_plain(asio::ip::tcp::socket socket, SharedPtr shared, GuestPtr guest) {

@@ -6,13 +6,13 @@
 
 #include "api/http_fill.h"
 #include "api/json_messages.h"
-#include "api/json_text.h"
 #include "api/metrics_text.h"
 #include "api/openapi.h"
 #include "api/outcomes.h"
 #include "api/sse.h"
 #include "api/submit_stream.h"
 #include "api/text_source.h"
+#include "base/json.h"
 
 namespace berth::api {
 namespace {
@@ -47,15 +47,25 @@ Problem no_route(const NoRoute& none) {
 }
 
 HttpReply no_route_reply(const NoRoute& none) {
-  HttpReply reply = problem_reply(no_route(none));
-  if (none.allowed.empty()) return reply;
-  reply.status = 405;
+  if (none.allowed.empty()) return problem_reply(no_route(none));
+  HttpReply reply = problem_reply(no_route(none), 405);
   std::string allow;
   for (const Verb verb : none.allowed) {
     allow += (allow.empty() ? "" : ", ") + std::string(name_of(verb));
   }
   reply.headers.emplace_back("Allow", allow);
   return reply;
+}
+
+// Says with each answer that another path has taken the place of the one that was asked for.
+HttpDone with_successor(const HttpDone& done, const std::string& successor) {
+  if (successor.empty()) return done;
+  return [done, successor](HttpAnswer&& answer) {
+    Headers& headers = std::visit([](auto& one) -> Headers& { return one.headers; }, answer);
+    headers.emplace_back("Deprecation", "true");
+    headers.emplace_back("Link", "<" + successor + ">; rel=\"successor-version\"");
+    done(std::move(answer));
+  };
 }
 
 std::string_view host_of(std::string_view authority) {
@@ -66,10 +76,10 @@ std::string_view host_of(std::string_view authority) {
 
 }  // namespace
 
-HttpReply problem_reply(const Problem& problem) {
-  HttpReply reply{.status = http_status_of(problem),
-                  .content_type = "application/problem+json",
-                  .body = problem_json(problem)};
+HttpReply problem_reply(const Problem& problem, std::optional<int> status) {
+  HttpReply reply{.status = status.value_or(http_status_of(problem)),
+                  .content_type = "application/problem+json"};
+  reply.body = problem_json(problem, reply.status);
   if (problem.retry_after) {
     const std::int64_t whole = (problem.retry_after->ns + 999'999'999) / 1'000'000'000;
     reply.headers.emplace_back("Retry-After", std::to_string(std::max<std::int64_t>(1, whole)));
@@ -120,20 +130,44 @@ std::optional<Problem> HttpRouter::refuse(const HttpRequest& request) const {
   return std::nullopt;
 }
 
-void HttpRouter::answer(const HttpRequest& request, const HttpDone& done) {
-  if (auto problem = refuse(request)) return done(problem_reply(*problem));
-  const auto route = match_route(request.method, request.target);
-  if (const auto* none = std::get_if<NoRoute>(&route)) return done(no_route_reply(*none));
-  const auto& matched = std::get<Matched>(route);
+std::variant<HttpRouter::Admitted, HttpReply> HttpRouter::admit(const HttpRequest& request) {
+  if (auto problem = refuse(request)) return problem_reply(*problem);
+  auto route = match_route(request.method, request.target);
+  if (const auto* none = std::get_if<NoRoute>(&route)) return no_route_reply(*none);
+  auto& matched = std::get<Matched>(route);
   const auto* method = std::get_if<Method>(&matched.what);
   const Need need = method != nullptr
                         ? need_of(info_of(*method))
                         : need_of(kPages[static_cast<std::size_t>(std::get<Page>(matched.what))]);
-  const auto caller = authenticator_.admit(request.authorization, need);
-  if (const auto* problem = std::get_if<Problem>(&caller)) return done(problem_reply(*problem));
-  if (method == nullptr) return show(std::get<Page>(matched.what), std::get<Caller>(caller), done);
-  if (!handlers_.context().serving) return done(problem_reply(stopping()));
-  call(*method, std::get<Caller>(caller), matched, request, done);
+  auto caller = authenticator_.admit(request.authorization, need);
+  if (const auto* problem = std::get_if<Problem>(&caller)) return problem_reply(*problem);
+  return Admitted{std::move(matched), std::move(std::get<Caller>(caller))};
+}
+
+std::variant<std::string, HttpReply> HttpRouter::sender_of(const HttpRequest& head,
+                                                           const std::string& address) {
+  auto admitted = admit(head);
+  if (auto* refused = std::get_if<HttpReply>(&admitted)) return std::move(*refused);
+  const auto& [matched, caller] = std::get<Admitted>(admitted);
+  if (std::holds_alternative<Page>(matched.what)) {
+    return problem_reply({.code = Code::invalid_argument,
+                          .reason = "body_too_large",
+                          .message = "this path takes no body; leave it out"},
+                         413);
+  }
+  if (!caller.authenticated) return "address " + address;
+  if (!caller.tenant.empty()) return "tenant \"" + caller.tenant + "\"";
+  return "role " + std::string(name_of(caller.role));
+}
+
+void HttpRouter::answer(const HttpRequest& request, const HttpDone& done) {
+  auto admitted = admit(request);
+  if (auto* refused = std::get_if<HttpReply>(&admitted)) return done(std::move(*refused));
+  const auto& [matched, caller] = std::get<Admitted>(admitted);
+  if (const auto* page = std::get_if<Page>(&matched.what)) return show(*page, caller, done);
+  const HttpDone told = with_successor(done, matched.successor);
+  if (!handlers_.context().serving) return told(problem_reply(stopping()));
+  call(std::get<Method>(matched.what), caller, matched, request, told);
 }
 
 template <class Request, class Response, class Function>
@@ -171,6 +205,7 @@ void HttpRouter::submit_tasks(const Caller& caller, const Matched& matched,
   v1::SubmitTasksRequest message;
   if (auto problem = fill(message, matched, request)) return done(problem_reply(*problem));
   if (message.sequence() == 0) message.set_sequence(1);
+  if (!message.has_want_ids()) message.set_want_ids(true);
   const auto stream = handlers_.submit_tasks(caller);
   const auto response = std::make_shared<v1::SubmitTasksResponse>();
   stream->open({.ready = [] {},
@@ -199,7 +234,8 @@ void HttpRouter::events(const Caller& caller, const Matched& matched, const Http
                   .first = sse_opening(),
                   .source = std::make_shared<TextSource<v1::TaskEvent>>(
                       std::get<SourcePtr<v1::TaskEvent>>(source), sse_event, sse_problem),
-                  .keep_alive = kSseKeepAlive});
+                  .keep_alive = kSseKeepAlive,
+                  .listener = listener_of(caller)});
 }
 
 void HttpRouter::logs(const Caller& caller, const Matched& matched, const HttpRequest& request,
@@ -213,14 +249,16 @@ void HttpRouter::logs(const Caller& caller, const Matched& matched, const HttpRe
     return done(HttpStream{
         .content_type = kSseType,
         .source = std::make_shared<TextSource<v1::LogChunk>>(source, sse_log, sse_problem),
-        .keep_alive = kSseKeepAlive});
+        .keep_alive = kSseKeepAlive,
+        .listener = listener_of(caller)});
   }
   const auto plain = [](const v1::LogChunk& chunk) {
     return chunk.data() + (chunk.truncated() ? "\n[output was cut here]\n" : "");
   };
   const auto last_word = [](const Problem& problem) { return "\n[" + problem.message + "]\n"; };
   done(HttpStream{.content_type = kText,
-                  .source = std::make_shared<TextSource<v1::LogChunk>>(source, plain, last_word)});
+                  .source = std::make_shared<TextSource<v1::LogChunk>>(source, plain, last_word),
+                  .listener = listener_of(caller)});
 }
 
 namespace {
@@ -250,10 +288,11 @@ void HttpRouter::show(Page page, const Caller& caller, const HttpDone& done) {
   switch (page) {
     case Page::health: {
       const Health health = health_of(context);
-      std::string body = "{\"status\":" + json_quoted(health.status) +
-                         ",\"version\":" + json_quoted(context.hooks.version);
-      if (!health.message.empty()) body += ",\"message\":" + json_quoted(health.message);
-      return done(HttpReply{.content_type = kJson, .body = body + "}\n"});
+      JsonWriter json(0);
+      json.begin_object().member("status", health.status);
+      json.member("version", context.hooks.version);
+      if (!health.message.empty()) json.member("message", health.message);
+      return done(HttpReply{.content_type = kJson, .body = json.end_object().text() + "\n"});
     }
     case Page::healthz:
       return done(HttpReply{.content_type = kText, .body = "ok\n"});

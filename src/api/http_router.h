@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <variant>
 
 #include "api/auth.h"
 #include "api/handlers.h"
@@ -21,8 +22,17 @@ class HttpRouter {
   HttpRouter(RouterOptions options, Handlers& handlers, Authenticator& authenticator);
 
   void answer(const HttpRequest& request, const HttpDone& done);
+  // Whose room a large body takes, by its head alone, before it is read; or why it is not read.
+  std::variant<std::string, HttpReply> sender_of(const HttpRequest& head,
+                                                 const std::string& address);
 
  private:
+  struct Admitted {
+    Matched matched;
+    Caller caller;
+  };
+  // May ask no further than the head: a body may not be there yet.
+  std::variant<Admitted, HttpReply> admit(const HttpRequest& request);
   std::optional<Problem> refuse(const HttpRequest& request) const;
   void call(Method method, const Caller& caller, const Matched& matched, const HttpRequest& request,
             const HttpDone& done);

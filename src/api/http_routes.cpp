@@ -30,6 +30,13 @@ std::optional<Parameters> match_path(std::string_view pattern, std::string_view 
   return fields;
 }
 
+// The path that has taken the place of an old one; "": it is no old one.
+std::string successor_of(std::string_view path) {
+  const std::string_view below = path.substr(std::min(kOldApiRoot.size(), path.size()));
+  if (!path.starts_with(kOldApiRoot) || !below.starts_with('/')) return "";
+  return std::string(kApiRoot) + std::string(below);
+}
+
 }  // namespace
 
 bool is_probe(std::string_view method, std::string_view target) {
@@ -42,9 +49,11 @@ bool is_probe(std::string_view method, std::string_view target) {
 
 std::variant<Matched, NoRoute> match_route(std::string_view method, std::string_view target) {
   const std::size_t mark = target.find('?');
-  const std::string_view path = target.substr(0, mark);
+  std::string_view path = target.substr(0, mark);
   NoRoute none;
   if (!path.starts_with('/')) return none;
+  const std::string successor = successor_of(path);
+  if (!successor.empty()) path = successor;
   const std::string_view verb = method == "HEAD" ? "GET" : method;
   const auto query = [&] {
     return mark == std::string_view::npos ? Parameters{}
@@ -61,7 +70,7 @@ std::variant<Matched, NoRoute> match_route(std::string_view method, std::string_
       auto fields = match_path(pattern, path);
       if (!fields) continue;
       if (verb == name_of(kMethods[i].verb)) {
-        return Matched{static_cast<Method>(i), std::move(*fields), query()};
+        return Matched{static_cast<Method>(i), std::move(*fields), query(), successor};
       }
       none.allowed.push_back(kMethods[i].verb);
     }

@@ -23,7 +23,7 @@ namespace berth::api {
   PAGE(openapi,       "/openapi.json", anyone, "This API as OpenAPI 3.1")                    \
   PAGE(metrics,       "/metrics",      reader, "Prometheus text, GPU metrics included")      \
   PAGE(gpu_metrics,   "/gpu/metrics",  tenant, "The GPU metrics alone")                      \
-  PAGE(queue_status,  "/queue/status", tenant, "As /v1/queues")
+  PAGE(queue_status,  "/queue/status", tenant, "As /api/v1/queues")
 // clang-format on
 
 enum class Page : std::uint8_t {
@@ -46,8 +46,9 @@ constexpr Need need_of(const PageInfo& page) { return {.role = page.role, .reads
 
 struct Matched {
   std::variant<Method, Page> what;
-  Parameters path;   // fields from the path
-  Parameters query;  // and from the query
+  Parameters path;             // fields from the path
+  Parameters query;            // and from the query
+  std::string successor = {};  // asked for by an old path: the one to use; "": it is that
 };
 
 struct NoRoute {

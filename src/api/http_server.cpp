@@ -73,7 +73,7 @@ Result<tcp::endpoint> endpoint_of(const std::string& address) {
 
 GuestPtr Guest::let_in(SharedPtr shared, const std::string& address, Guests::Stage stage,
                        const asio::any_io_executor& strand) {
-  auto guest = std::make_shared<Guest>(std::move(shared));
+  auto guest = std::make_shared<Guest>(std::move(shared), address);
   const auto send_away = [strand, weak = std::weak_ptr(guest)] {
     asio::post(strand, [weak] {
       const GuestPtr here = weak.lock();
@@ -103,6 +103,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpOptions& options
   auto parts = std::make_unique<Parts>();
   parts->shared->limits = options.limits;
   parts->shared->guests.set_limits(options.limits.guests);
+  parts->shared->bodies.set_limits(options.limits.bodies);
   parts->shared->router = &router;
   parts->shared->workers = &context.workers;
   parts->shared->slow = &context.slow;
@@ -132,7 +133,7 @@ std::size_t HttpServer::connections() const { return parts_->shared->guests.size
 void HttpServer::stop(Duration grace) {
   if (parts_->io == nullptr) return;
   parts_->shared->stopping = true;
-  asio::post(parts_->acceptor->get_executor(), [this] {
+  asio::post(*parts_->io, [this] {
     boost::system::error_code ignored;
     parts_->acceptor->close(ignored);
   });

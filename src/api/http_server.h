@@ -1,6 +1,7 @@
 // HttpServer: HTTP/1.1 on sockets, for the router. Everything a client may take too much of has a
 // limit: bytes of header and body, time for each, connections, connections of one address,
-// handshakes, bytes of all bodies together. A slow client costs its own connection only.
+// handshakes, connections that carry streams, bytes of all bodies together and of one sender's. A
+// slow client costs its own connection only.
 #pragma once
 
 #include <chrono>
@@ -9,22 +10,24 @@
 #include <memory>
 #include <string>
 
+#include "api/body_room.h"
 #include "api/context.h"
 #include "api/guests.h"
 #include "api/http_router.h"
+#include "api/limits.h"
 #include "api/tls.h"
 #include "base/result.h"
 
 namespace berth::api {
 
 struct HttpLimits {
-  std::uint32_t header_bytes = 8U << 10;
-  std::uint64_t body_bytes = 4U << 20;
-  std::uint64_t bodies_bytes = 256ULL << 20;  // of all requests that are being read
+  std::uint32_t header_bytes = kHttpHeaderBytes;
+  std::uint64_t body_bytes = static_cast<std::uint64_t>(kConfigurable.max_message);
+  BodyLimits bodies;  // of all requests that are being read
   GuestLimits guests;
   std::chrono::milliseconds handshake_time{5'000};
-  std::chrono::milliseconds header_time{5'000};  // for the whole header
-  std::chrono::milliseconds body_time{30'000};   // for the whole body
+  std::chrono::milliseconds header_time{kConfigurable.http_header_timeout.ns / 1'000'000};
+  std::chrono::milliseconds body_time{kConfigurable.http_body_timeout.ns / 1'000'000};
   std::chrono::milliseconds answer_time{60'000};
   std::chrono::milliseconds write_time{30'000};  // for each piece of an answer
   std::chrono::milliseconds idle_time{60'000};   // between requests

@@ -5,12 +5,15 @@
 // mailbox: a timer that is cancelled when the letter is there.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <variant>
 
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
@@ -24,6 +27,9 @@ namespace berth::api {
 
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
+
+// How long what a refused request still sends is read and forgotten.
+inline constexpr std::chrono::milliseconds kReadOffTime{1'000};
 
 // ---- Mailbox ------------------------------------------------------------------------------------
 
@@ -128,8 +134,8 @@ asio::awaitable<bool> write_text(Stream& stream, SharedPtr shared, std::string t
 
 // The pieces of a source, pulled by workers, each asked for when the last one is written.
 template <class Stream>
-asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream answer,
-                                   AnswerStyle style) {
+asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, const Guest& guest,
+                                   HttpStream answer, AnswerStyle style) {
   using Text = Piece<std::string>;
   const auto executor = co_await asio::this_coro::executor;
   const auto pieces = std::make_shared<Mailbox<Text>>(executor);
@@ -139,11 +145,18 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   const auto wake = [shared, rung, to = std::weak_ptr(news)] {
     if (!rung->exchange(true)) deliver(shared, to, true);
   };
-  const auto opened = shared->streams->open(kStreamBytes, wake);
+  if (const auto refused = guest.begin_stream()) {
+    co_return co_await write_reply(stream, shared, problem_reply(*refused), style);
+  }
+  const auto opened = shared->streams->open(answer.listener, kStreamBytes, wake);
   if (const auto* refused = std::get_if<Problem>(&opened)) {
     co_return co_await write_reply(stream, shared, problem_reply(*refused), style);
   }
   const std::uint64_t open = std::get<std::uint64_t>(opened);
+  // What a reader does not read the kernel holds, and by itself it would hold megabytes.
+  boost::system::error_code unset;
+  beast::get_lowest_layer(stream).socket().set_option(
+      asio::socket_base::send_buffer_size(kStreamBytes), unset);
   answer.source->wake_with(wake);
   const auto pull = [shared, to = std::weak_ptr(pieces), source = answer.source] {
     shared->slow->post([shared, to, source] { deliver(shared, to, source->pull()); });
@@ -164,6 +177,8 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
   set_common_headers(head, style);
   head.set(http::field::content_type, answer.content_type);
   head.set("X-Accel-Buffering", "no");
+  for (const auto& [name, value] : answer.headers)
+    head.set(name, value);
   head.chunked(true);
   http::response_serializer<http::empty_body> serializer(head);
   boost::system::error_code error;
@@ -196,21 +211,19 @@ asio::awaitable<bool> write_stream(Stream& stream, SharedPtr shared, HttpStream 
 
 // ---- Requests -----------------------------------------------------------------------------------
 
-// Room for a body in the sum of all bodies; given back at the end.
-class BodyRoom {
+// Room for a large body, once it was taken; given back at the end.
+class RoomTaken {
  public:
-  BodyRoom(SharedPtr shared, std::uint64_t bytes) : shared_(std::move(shared)), bytes_(bytes) {
-    granted_ = shared_->bodies_bytes.fetch_add(bytes_) + bytes_ <= shared_->limits.bodies_bytes;
-  }
-  ~BodyRoom() { shared_->bodies_bytes.fetch_sub(bytes_); }
-  BodyRoom(const BodyRoom&) = delete;
-  BodyRoom& operator=(const BodyRoom&) = delete;
-  bool granted() const { return granted_; }
+  RoomTaken(SharedPtr shared, std::string sender, std::uint64_t bytes)
+      : shared_(std::move(shared)), sender_(std::move(sender)), bytes_(bytes) {}
+  ~RoomTaken() { shared_->bodies.give_back(sender_, bytes_); }
+  RoomTaken(const RoomTaken&) = delete;
+  RoomTaken& operator=(const RoomTaken&) = delete;
 
  private:
-  SharedPtr shared_;
-  std::uint64_t bytes_;
-  bool granted_ = false;
+  const SharedPtr shared_;
+  const std::string sender_;
+  const std::uint64_t bytes_;
 };
 
 class Busy {
@@ -290,6 +303,46 @@ asio::awaitable<std::optional<HttpReply>> read_body(Stream& stream, SharedPtr sh
   co_return reply ? std::move(*reply) : HttpReply{.status = 0};
 }
 
+// Before a large body is read: whether its sender may send it at all, and room for it. The reply
+// says why not.
+inline asio::awaitable<std::optional<HttpReply>> take_room(SharedPtr shared,
+                                                           std::shared_ptr<HttpRequest> head,
+                                                           std::string address, std::uint64_t bytes,
+                                                           std::optional<RoomTaken>& room) {
+  using Sender = std::variant<std::string, HttpReply>;
+  const auto executor = co_await asio::this_coro::executor;
+  const auto box = std::make_shared<Mailbox<Sender>>(executor);
+  // On a worker, as the answers: tokens are read from disk.
+  shared->workers->post([shared, to = std::weak_ptr(box), head, address] {
+    deliver(shared, to, shared->router->sender_of(*head, address));
+  });
+  std::optional<Sender> sender = co_await wait_for(box, shared->limits.answer_time);
+  if (!sender) {
+    co_return problem_reply({.code = Code::deadline_exceeded,
+                             .reason = "slow_answer",
+                             .message = "the server did not come to this request in time; nothing "
+                                        "was done, try again"});
+  }
+  if (auto* refused = std::get_if<HttpReply>(&*sender)) co_return std::move(*refused);
+  std::string& name = std::get<std::string>(*sender);
+  if (const auto full = shared->bodies.take(name, bytes)) co_return problem_reply(*full);
+  room.emplace(shared, std::move(name), bytes);
+  co_return std::nullopt;
+}
+
+// Reads on for a moment and forgets it: a client that is still sending sees its answer then, where
+// a closed connection would have cut it off.
+template <class Stream>
+asio::awaitable<void> read_off(Stream& stream, std::uint64_t most) {
+  beast::get_lowest_layer(stream).expires_after(kReadOffTime);
+  std::array<char, 4096> forgotten{};
+  boost::system::error_code error;
+  for (std::uint64_t read = 0; !error && read < most;) {
+    read += co_await stream.async_read_some(asio::buffer(forgotten),
+                                            asio::redirect_error(asio::use_awaitable, error));
+  }
+}
+
 // One request and its answer. False: the connection ends.
 template <class Stream>
 asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_buffer& buffer,
@@ -306,19 +359,19 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
     co_return false;
   }
   const Busy busy(shared);
-  const std::uint64_t expected =
+  const std::uint64_t announced =
       parser.content_length().value_or(parser.chunked() ? shared->limits.body_bytes : 0);
-  const BodyRoom room(shared, std::min<std::uint64_t>(expected, shared->limits.body_bytes));
-  if (!room.granted()) {
-    HttpReply full = problem_reply({.code = Code::unavailable,
-                                    .reason = "server_busy",
-                                    .message = "too many large requests at once; try again",
-                                    .retry_after = seconds(1)});
-    co_await write_reply(stream, shared, std::move(full), closing);
-    co_return false;
-  }
   // Before the body: what trailers behind it say is not believed.
   const auto request = std::make_shared<HttpRequest>(request_of(parser.get()));
+  std::optional<RoomTaken> room;
+  if (announced > kSmallBodyBytes) {
+    auto refused = co_await take_room(shared, request, guest.address(), announced, room);
+    if (refused) {
+      co_await write_reply(stream, shared, std::move(*refused), closing);
+      co_await read_off(stream, announced);
+      co_return false;
+    }
+  }
   unreadable = co_await read_body(stream, shared, buffer, parser);
   if (unreadable) {
     if (unreadable->status != 0) {
@@ -352,7 +405,9 @@ asio::awaitable<bool> serve_one(Stream& stream, SharedPtr shared, beast::flat_bu
   if (auto* reply = std::get_if<HttpReply>(&*answer)) {
     co_return co_await write_reply(stream, shared, std::move(*reply), style);
   }
-  co_return co_await write_stream(stream, shared, std::move(std::get<HttpStream>(*answer)), style);
+  room.reset();
+  co_return co_await write_stream(stream, shared, guest, std::move(std::get<HttpStream>(*answer)),
+                                  style);
 }
 
 template <class Stream>

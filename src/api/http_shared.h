@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,7 @@ struct HttpShared {
 
   Guests guests;
   std::atomic<std::size_t> busy{0};  // between a request's header and the end of its answer
-  std::atomic<std::uint64_t> bodies_bytes{0};
+  BodyRoom bodies;
   std::atomic<bool> stopping{false};
 };
 using SharedPtr = std::shared_ptr<HttpShared>;
@@ -45,7 +46,8 @@ class Guest {
   static std::shared_ptr<Guest> let_in(SharedPtr shared, const std::string& address,
                                        Guests::Stage stage, const asio::any_io_executor& strand);
 
-  explicit Guest(SharedPtr shared) : shared_(std::move(shared)) {}
+  Guest(SharedPtr shared, std::string address)
+      : shared_(std::move(shared)), address_(std::move(address)) {}
   ~Guest() {
     if (number_ != 0) shared_->guests.leave(number_);
   }
@@ -55,9 +57,12 @@ class Guest {
   // How its connection is ended; on its strand, and as long as the guest lives.
   void is_sent_away_by(std::function<void()> close) { close_ = std::move(close); }
   void is(Guests::Stage stage) const { shared_->guests.move(number_, stage); }
+  std::optional<Problem> begin_stream() const { return shared_->guests.begin_stream(number_); }
+  const std::string& address() const { return address_; }
 
  private:
   SharedPtr shared_;
+  const std::string address_;
   std::uint64_t number_ = 0;
   std::function<void()> close_;
 };

@@ -7,7 +7,8 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "api/json_text.h"
+#include "api/json_bytes.h"
+#include "base/utf8.h"
 
 namespace berth::api {
 namespace {
@@ -134,7 +135,7 @@ std::string json_of(const Message& message) {
 std::optional<Problem> read_json(std::string_view json, Message& message) {
   google::protobuf::util::JsonParseOptions options;
   const auto status = google::protobuf::util::JsonStringToMessage(
-      google::protobuf::StringPiece(json.data(), json.size()), &message, options);
+      with_encoded_bytes(json, *message.GetDescriptor()), &message, options);
   if (status.ok()) return std::nullopt;
   return Problem{.code = Code::invalid_argument,
                  .reason = "bad_json",

@@ -17,7 +17,8 @@ namespace berth::api {
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 std::string json_of(const google::protobuf::Message& message);
-// None: all is well.
+// None: all is well. A bytes field takes base64 in quotes, or any other JSON value, whose text is
+// the bytes then.
 std::optional<Problem> read_json(std::string_view json, google::protobuf::Message& message);
 
 // "filter.group", or "group" where only the filter has such a field; lists by repeating the key;

@@ -71,5 +71,49 @@ TEST(Json, UnknownFieldsAndBadTextAreRefused) {
   EXPECT_TRUE(read_json(std::string(100'000, '['), request));
 }
 
+// ---- Bytes as JSON ------------------------------------------------------------------------------
+
+std::string payload_of(const std::string& value) {
+  v1::SubmitTaskRequest request;
+  const auto problem = read_json(
+      R"({"task": {"task_type": "llm", "payload": )" + value + R"(, "labels": {"payload": "x"}}})",
+      request);
+  return problem ? "refused" : request.task().payload();
+}
+
+TEST(JsonBytes, AValueIsItsOwnTextAndAStringIsBase64) {
+  EXPECT_EQ(payload_of(R"({"prompt": "h\u00e9, \"x\"", "n": [1, 2.50, null]})"),
+            R"({"prompt": "h\u00e9, \"x\"", "n": [1, 2.50, null]})");
+  EXPECT_EQ(payload_of("[1,\n {}]"), "[1,\n {}]");
+  EXPECT_EQ(payload_of("-1.5e+3"), "-1.5e+3");
+  EXPECT_EQ(payload_of("12345678901234567890"), "12345678901234567890");
+  EXPECT_EQ(payload_of("true"), "true");
+  EXPECT_EQ(payload_of("null"), "");
+  EXPECT_EQ(payload_of(R"("aGk=")"), "hi");
+}
+
+TEST(JsonBytes, InEachPlaceWhereAPayloadMayStand) {
+  v1::SubmitTasksRequest many;
+  ASSERT_FALSE(
+      read_json(R"({"tasks":[{"task":{"payload":{"a":1}}},{"task":{"payload":[2]}}]})", many));
+  EXPECT_EQ(many.tasks(0).task().payload(), R"({"a":1})");
+  EXPECT_EQ(many.tasks(1).task().payload(), "[2]");
+  v1::SubmitWorkflowRequest workflow;
+  ASSERT_FALSE(read_json(R"({"tasks":[{"payload":{"payload":{}}}]})", workflow));
+  EXPECT_EQ(workflow.tasks(0).payload(), R"({"payload":{}})");
+}
+
+TEST(JsonBytes, WhatIsNoJsonIsRefusedAndOtherFieldsAreAsStrictAsBefore) {
+  for (const char* value : {"{\"a\": nonsense}", "{'a': 1}", "[1,]", "{\"a\":1,}", "01", "1.", "+1",
+                            "\x01", "{\"a\":\"\n\"}", "{\"a\":\"\\x\"}", "{\"a\" 1}", "tru"}) {
+    EXPECT_EQ(payload_of(value), "refused") << value;
+  }
+  EXPECT_EQ(payload_of(std::string(200, '[') + std::string(200, ']')), "refused");
+  EXPECT_EQ(payload_of("{\"a\": \"\xff\"}"), "refused");
+  v1::SubmitTaskRequest request;
+  EXPECT_TRUE(read_json(R"({"task": {"workdir": {"a": 1}}})", request));
+  EXPECT_TRUE(read_json(R"({"task": {"labels": {"payload": {"a": 1}}}})", request));
+}
+
 }  // namespace
 }  // namespace berth::api::json_messages_test

@@ -54,9 +54,9 @@ TEST(MethodTable, HasEveryMethodOfTheServiceAndNoOther) {
 TEST(MethodTable, ChangesNeedAnAdminUnlessTheyAreOfTasks) {
   for (const MethodInfo& method : kMethods) {
     if (method.verb == Verb::get) continue;
-    const bool of_tasks = method.path.starts_with("/v1/tasks") ||
-                          method.path.starts_with("/v1/workflows") ||
-                          method.path.starts_with("/v1/signals");
+    const bool of_tasks = method.path.starts_with("/api/v1/tasks") ||
+                          method.path.starts_with("/api/v1/workflows") ||
+                          method.path.starts_with("/api/v1/signals");
     EXPECT_EQ(method.role, of_tasks ? Role::tenant : Role::admin) << method.name;
   }
 }
@@ -88,13 +88,13 @@ TEST(MethodTable, EveryPathLeadsToItsMethodAndFillsFieldsOfItsRequest) {
 }
 
 TEST(Routes, NothingElseMatches) {
-  for (const char* path : {"/", "/v1", "/v1/tasks/", "/v1/tasks/a/b", "/v2/tasks", "/v1/tasks/a/",
-                           "tasks", "", "*", "/v1/tasks:nothing"}) {
+  for (const char* path : {"/", "/v1", "/api/v1/tasks/", "/api/v1/tasks/a/b", "/v2/tasks",
+                           "/api/v1/tasks/a/", "tasks", "", "*", "/api/v1/tasks:nothing"}) {
     const auto route = match_route("GET", path);
     ASSERT_TRUE(std::holds_alternative<NoRoute>(route)) << path;
     EXPECT_TRUE(std::get<NoRoute>(route).allowed.empty()) << path;
   }
-  const auto wrong = match_route("DELETE", "/v1/tasks");
+  const auto wrong = match_route("DELETE", "/api/v1/tasks");
   EXPECT_EQ(std::get<NoRoute>(wrong).allowed.size(), 2U);
 }
 

@@ -1,15 +1,19 @@
 // See openapi.h.
 #include "api/openapi.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
-#include <set>
 #include <string_view>
+#include <vector>
 
 #include <google/protobuf/descriptor.h>
 
 #include "api/http_routes.h"
-#include "api/json_text.h"
 #include "api/methods.h"
+#include "api/openapi_schemas.h"
+#include "api/proto_comments.h"
+#include "base/json.h"
 #include "berth/v1/scheduler.pb.h"
 
 namespace berth::api {
@@ -18,202 +22,387 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 
+constexpr std::string_view kAbout =
+    "Berth schedules GPU work. Every method is also a gRPC method of berth.v1.Scheduler. JSON is "
+    "protobuf's, with the field names of the .proto files; an unknown field or parameter is "
+    "refused. A number of 64 bits is written as a string, and read as a string or a number. Bytes "
+    "are base64 in quotes; any other JSON value in their place stands for its own text. The paths "
+    "below /v1 are the old names of those below /api/v1: they are deprecated and not listed here.";
+
 const google::protobuf::FileDescriptor* file() {
   return v1::SubmitTaskRequest::descriptor()->file();
 }
-
-std::string reference(std::string_view schema) {
-  return "{\"$ref\":\"#/components/schemas/" + std::string(schema) + "\"}";
+const Descriptor* request_of(const MethodInfo& method) {
+  return file()->FindMessageTypeByName(std::string(method.request));
+}
+const Descriptor* response_of(const MethodInfo& method) {
+  return file()->FindMessageTypeByName(std::string(method.response));
 }
 
-// ---- Schemas ------------------------------------------------------------------------------------
+// ---- Refusals -----------------------------------------------------------------------------------
 
-// The schemas of messages and of all they contain, each once.
-class Schemas {
- public:
-  void need(const Descriptor* message) {
-    if (!made_.try_emplace(message->name()).second) return;
-    made_[message->name()] = object(message);
-  }
-
-  std::string json() const {
-    std::string out;
-    for (const auto& [name, schema] : made_) {
-      out += (out.empty() ? "" : ",") + json_quoted(name) + ":" + schema;
-    }
-    return out;
-  }
-
-  std::string of_field(const FieldDescriptor* field) {
-    if (field->is_map()) {
-      return "{\"type\":\"object\",\"additionalProperties\":" +
-             of_value(field->message_type()->map_value()) + "}";
-    }
-    if (field->is_repeated()) return "{\"type\":\"array\",\"items\":" + of_value(field) + "}";
-    return of_value(field);
-  }
-
- private:
-  std::string object(const Descriptor* message) {
-    std::string out = "{\"type\":\"object\",\"properties\":{";
-    for (int i = 0; i < message->field_count(); ++i) {
-      const FieldDescriptor* field = message->field(i);
-      out += (i == 0 ? "" : ",") + json_quoted(field->name()) + ":" + of_field(field);
-    }
-    return out + "}}";
-  }
-
-  std::string of_value(const FieldDescriptor* field) {
-    switch (field->type()) {
-      case FieldDescriptor::TYPE_MESSAGE:
-        need(field->message_type());
-        return reference(field->message_type()->name());
-      case FieldDescriptor::TYPE_ENUM:
-        return of_enum(field->enum_type());
-      case FieldDescriptor::TYPE_BOOL:
-        return "{\"type\":\"boolean\"}";
-      case FieldDescriptor::TYPE_DOUBLE:
-        return "{\"type\":\"number\"}";
-      case FieldDescriptor::TYPE_BYTES:
-        return "{\"type\":\"string\",\"contentEncoding\":\"base64\"}";
-      case FieldDescriptor::TYPE_STRING:
-        return "{\"type\":\"string\"}";
-      case FieldDescriptor::TYPE_INT64:
-        return "{\"type\":[\"string\",\"integer\"],\"format\":\"int64\"}";
-      case FieldDescriptor::TYPE_UINT64:
-        return "{\"type\":[\"string\",\"integer\"],\"format\":\"uint64\"}";
-      default:
-        return "{\"type\":\"integer\"}";
-    }
-  }
-
-  static std::string of_enum(const google::protobuf::EnumDescriptor* type) {
-    std::string out = "{\"type\":\"string\",\"enum\":[";
-    for (int i = 0; i < type->value_count(); ++i) {
-      out += (i == 0 ? "" : ",") + json_quoted(type->value(i)->name());
-    }
-    return out + "]}";
-  }
-
-  std::map<std::string, std::string> made_;
+struct Refusal {
+  int status;
+  std::string_view name;
+  std::string_view when;
+};
+constexpr std::array kRefusals = {
+    Refusal{400, "BadRequest", "a field or a parameter is wrong; `fields` names each"},
+    Refusal{401, "Unauthenticated", "no token, or one that is unknown, expired or revoked"},
+    Refusal{403, "Forbidden", "the role does not suffice, or it is another tenant's"},
+    Refusal{404, "NotFound", "no such task, queue, model, tenant, GPU or signal"},
+    Refusal{409, "Conflict", "the task_id belongs to a task with other content"},
+    Refusal{413, "TooLarge", "the body is larger than limits.max_message"},
+    Refusal{422, "CannotBeDone",
+            "it can never be done as things are; or the request_id was used for other content"},
+    Refusal{429, "TooMany", "a queue, a bucket or a limit is full, or the server is busy"},
+    Refusal{500, "Internal", "the server is at fault"},
+    Refusal{503, "Unavailable", "the server is stopping, or cannot write its journal"},
+    Refusal{504, "Late", "not answered in time"},
 };
 
-// ---- Operations ---------------------------------------------------------------------------------
+bool can_be_refused_with(int status, const MethodInfo& method) {
+  const Descriptor& request = *request_of(method);
+  const bool submits = method.name.starts_with("Submit");
+  switch (status) {
+    case 404:
+      return request.field_count() > 0;
+    case 409:
+      return submits;
+    case 413:
+      return takes_body(method.verb);
+    case 422:
+      return method.verb != Verb::get;
+    default:
+      return true;
+  }
+}
 
-std::set<std::string> fields_in(std::string_view path) {
-  std::set<std::string> fields;
+// The responses for which `holds(status)` does, and one for all others.
+template <class Holds>
+void write_refusals(JsonWriter& json, Holds holds) {
+  for (const Refusal& refusal : kRefusals) {
+    if (!holds(refusal.status)) continue;
+    json.key(std::to_string(refusal.status)).begin_object();
+    json.member("$ref", "#/components/responses/" + std::string(refusal.name)).end_object();
+  }
+  json.key("default").begin_object().member("$ref", "#/components/responses/Other").end_object();
+}
+
+void write_refusal_component(JsonWriter& json, const Refusal& refusal) {
+  json.key(refusal.name).begin_object().member("description", refusal.when);
+  if (refusal.status == 429 || refusal.status == 503) {
+    json.key("headers").begin_object().key("Retry-After").begin_object();
+    json.member("description", "seconds after which asking again makes sense");
+    json.key("schema").begin_object().member("type", "integer").end_object();
+    json.end_object().end_object();
+  }
+  json.key("content").begin_object().key("application/problem+json").begin_object().key("schema");
+  write_reference(json, "Problem");
+  json.end_object().end_object().end_object();
+}
+
+void write_text_property(JsonWriter& json, std::string_view name, std::string_view description) {
+  json.key(name).begin_object().member("type", "string").member("description", description);
+  json.end_object();
+}
+
+void write_problem_schema(JsonWriter& json) {
+  json.key("Problem").begin_object().member("type", "object");
+  json.member("description", "Why a request was not done, as RFC 9457 has it.");
+  json.key("properties").begin_object();
+  write_text_property(json, "type", "always about:blank");
+  write_text_property(json, "title", "the gRPC code: NOT_FOUND");
+  json.key("status").begin_object().member("type", "integer");
+  json.member("description", "the HTTP status of this answer").end_object();
+  write_text_property(json, "detail", "one sentence, for people");
+  write_text_property(json, "reason", "a stable name, for programs: unknown_task");
+  json.key("metadata").begin_object().member("type", "object");
+  json.key("additionalProperties").begin_object().member("type", "string").end_object();
+  json.member("description", "the numbers and names of the reason: need, have, unit, subject");
+  json.end_object();
+  json.key("fields").begin_object().member("type", "array").key("items").begin_object();
+  json.member("type", "object").key("properties").begin_object();
+  write_text_property(json, "field", "task.retry.attempts");
+  write_text_property(json, "flaw", "what is wrong with it");
+  json.end_object().members("required", std::array{"field", "flaw"}).end_object();
+  json.member("description", "every wrong field").end_object();
+  json.key("retry_after_s").begin_object().member("type", "integer");
+  json.member("description", "when asking again makes sense").end_object();
+  json.end_object();
+  json.members("required", std::array{"type", "title", "status", "detail", "reason"});
+  json.end_object();
+}
+
+// ---- Paths --------------------------------------------------------------------------------------
+
+std::vector<std::string> fields_in(std::string_view path) {
+  std::vector<std::string> fields;
   for (std::size_t at = path.find('{'); at != std::string_view::npos; at = path.find('{', at + 1)) {
-    fields.emplace(path.substr(at + 1, path.find('}', at) - at - 1));
+    fields.emplace_back(path.substr(at + 1, path.find('}', at) - at - 1));
   }
   return fields;
 }
 
-std::string parameter(const std::string& name, std::string_view in, const std::string& schema) {
-  std::string out = "{\"name\":" + json_quoted(name) + ",\"in\":" + json_quoted(in);
-  if (in == "path") out += ",\"required\":true";
-  return out + ",\"schema\":" + schema + "}";
+// The path without the names of its fields.
+std::string form_of(std::string_view path) {
+  std::string form;
+  bool inside = false;
+  for (const char c : path) {
+    inside = c == '{' || (inside && c != '}');
+    if (!inside) form += c;
+  }
+  return form;
+}
+
+struct Operation {
+  const MethodInfo* method = nullptr;
+  std::string_view path;  // as the method has it
+  bool second = false;
+};
+
+// Operations by path and verb. Two paths that differ in the names of their fields alone are one
+// path, by the names of the first.
+class PathTable {
+ public:
+  void add(const Operation& operation) {
+    const std::string& path =
+        spelled_.try_emplace(form_of(operation.path), operation.path).first->second;
+    std::string verb(name_of(operation.method->verb));
+    for (char& c : verb)
+      c = static_cast<char>(c - 'A' + 'a');
+    paths_[path][verb] = operation;
+  }
+  const std::map<std::string, std::map<std::string, Operation>>& paths() const { return paths_; }
+
+ private:
+  std::map<std::string, std::string> spelled_;
+  std::map<std::string, std::map<std::string, Operation>> paths_;
+};
+
+// ---- Operations ---------------------------------------------------------------------------------
+
+void write_parameter(JsonWriter& json, const std::string& name, std::string_view in,
+                     const FieldDescriptor& field) {
+  json.begin_object().member("name", name).member("in", in);
+  if (in == "path") json.member("required", true);
+  json.member("description", comment_of(field));
+  json.key("schema").begin_object();
+  write_field_schema(json, field, true);
+  json.end_object().end_object();
+}
+
+void write_header(JsonWriter& json, std::string_view name, std::string_view description) {
+  json.begin_object().member("name", name).member("in", "header");
+  json.member("description", description);
+  json.key("schema").begin_object().member("type", "string").end_object().end_object();
 }
 
 // Fields of the request as query parameters; those of its filter by their own names.
-void add_query(const Descriptor* message, const std::set<std::string>& skip, Schemas& schemas,
-               std::string& out) {
-  for (int i = 0; i < message->field_count(); ++i) {
-    const FieldDescriptor* field = message->field(i);
-    if (skip.contains(field->name())) continue;
-    if (field->name() == "filter") {
-      add_query(field->message_type(), skip, schemas, out);
-    } else if (!field->is_map() && field->type() != FieldDescriptor::TYPE_MESSAGE) {
-      out += (out.empty() ? "" : ",") + parameter(field->name(), "query", schemas.of_field(field));
+void write_query(JsonWriter& json, const Descriptor& message,
+                 const std::vector<std::string>& in_path) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (std::ranges::find(in_path, field.name()) != in_path.end()) continue;
+    if (field.name() == "filter") {
+      write_query(json, *field.message_type(), in_path);
+    } else if (!field.is_map() && field.type() != FieldDescriptor::TYPE_MESSAGE) {
+      write_parameter(json, field.name(), "query", field);
     }
   }
 }
 
-std::string response_body(const MethodInfo& method, Schemas& schemas) {
-  const Descriptor* message = file()->FindMessageTypeByName(std::string(method.response));
-  schemas.need(message);
-  const bool stream = method.kind == MethodKind::server_stream;
-  const std::string type = stream ? "text/event-stream" : "application/json";
-  return "{" + json_quoted(type) + ":{\"schema\":" + reference(method.response) + "}}";
+void write_parameters(JsonWriter& json, const Operation& operation, std::string_view spelled) {
+  const Descriptor& request = *request_of(*operation.method);
+  const std::vector<std::string> own = fields_in(operation.path);
+  const std::vector<std::string> names = fields_in(spelled);
+  json.key("parameters").begin_array();
+  for (std::size_t i = 0; i < own.size(); ++i)
+    write_parameter(json, names[i], "path", *request.FindFieldByName(own[i]));
+  if (!takes_body(operation.method->verb)) write_query(json, request, own);
+  if (request.FindFieldByName("request_id") != nullptr) {
+    write_header(json, "Idempotency-Key",
+                 "the request_id: the same key and content give the same task again");
+  }
+  if (operation.method->name == "TaskEvents") {
+    write_header(json, "Last-Event-ID",
+                 "the id of the last event that was got: the stream goes on behind it");
+  }
+  json.end_array();
 }
 
-std::string operation(const MethodInfo& method, std::string_view path, bool second,
-                      Schemas& schemas) {
-  const Descriptor* request = file()->FindMessageTypeByName(std::string(method.request));
-  const std::set<std::string> in_path = fields_in(path);
-  std::string parameters;
-  for (const std::string& name : in_path) {
-    parameters += (parameters.empty() ? "" : ",") +
-                  parameter(name, "path", schemas.of_field(request->FindFieldByName(name)));
-  }
-  std::string out =
-      "{\"operationId\":" + json_quoted(std::string(method.name) + (second ? "ByPath" : "")) +
-      ",\"summary\":" + json_quoted(method.summary) +
-      ",\"x-role\":" + json_quoted(name_of(method.role));
-  if (method.verb == Verb::get) {
-    std::string query;
-    add_query(request, in_path, schemas, query);
-    if (!query.empty()) parameters += (parameters.empty() ? "" : ",") + query;
+// A stream of events, each of which is a message in JSON.
+void write_event_stream(JsonWriter& json, std::string_view message) {
+  json.key("text/event-stream").begin_object().key("schema").begin_object();
+  json.member("type", "string").member("contentMediaType", "application/json");
+  json.member("description",
+              "server-sent events; the data of each is this message in JSON, or a "
+              "Problem in one named \"problem\", the last");
+  json.key("contentSchema");
+  write_reference(json, message);
+  json.end_object().end_object();
+}
+
+void write_content(JsonWriter& json, const MethodInfo& method) {
+  json.key("content").begin_object();
+  if (method.kind == MethodKind::server_stream) {
+    write_event_stream(json, method.response);
+    if (method.name == "GetTaskLogs") {
+      json.key("text/plain").begin_object().key("schema").begin_object();
+      json.member("type", "string").end_object().end_object();
+    }
   } else {
-    schemas.need(request);
-    out += ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":" +
-           reference(method.request) + "}}}";
+    json.key("application/json").begin_object().key("schema");
+    write_reference(json, method.response);
+    json.end_object();
   }
-  if (!parameters.empty()) out += ",\"parameters\":[" + parameters + "]";
-  return out + ",\"responses\":{\"200\":{\"description\":\"done\",\"content\":" +
-         response_body(method, schemas) +
-         "},\"default\":{\"$ref\":\"#/components/responses/Problem\"}}}";
+  json.end_object();
 }
 
-std::string lower(std::string_view verb) {
-  std::string out(verb);
-  for (char& c : out)
-    c = static_cast<char>(c + 32);
-  return out;
+std::string operation_id(const Operation& operation) {
+  const std::string name(operation.method->name);
+  if (!operation.second) return name;
+  return name + (operation.path.find('{') == std::string_view::npos ? "ByFilter" : "ByPath");
 }
 
-constexpr std::string_view kProblem =
-    R"({"description":"why it was not done, as RFC 9457 has it","content":)"
-    R"({"application/problem+json":)"
-    R"({"schema":{"type":"object","properties":{"type":{"type":"string"},"title":{"type":)"
-    R"("string"},"status":{"type":"integer"},"detail":{"type":"string"},"reason":{"type":)"
-    R"("string"},"metadata":{"type":"object","additionalProperties":{"type":"string"}},)"
-    R"("fields":{"type":"array","items":{"type":"object","properties":{"field":{"type":)"
-    R"("string"},"flaw":{"type":"string"}}}},"retry_after_s":{"type":"integer"}}}}}})";
+std::string tag_of(std::string_view path) {
+  const std::string_view below = path.substr(kApiRoot.size() + 1);
+  return std::string(below.substr(0, below.find_first_of("/:")));
+}
+
+void write_operation(JsonWriter& json, const Operation& operation, std::string_view spelled) {
+  const MethodInfo& method = *operation.method;
+  std::string description =
+      std::string(method.summary) + ". Role: " + std::string(name_of(method.role)) + ".";
+  if (request_of(method)->FindFieldByName("filter") != nullptr && method.verb == Verb::get) {
+    description += " Labels of the filter are parameters of the form labels.KEY=VALUE.";
+  }
+  if (const std::string comment = comment_of(*request_of(method)); !comment.empty()) {
+    description += " " + comment;
+  }
+  json.begin_object().member("operationId", operation_id(operation));
+  json.member("summary", method.summary).member("description", description);
+  json.members("tags", std::array{tag_of(method.path)});
+  write_parameters(json, operation, spelled);
+  if (takes_body(method.verb)) {
+    json.key("requestBody").begin_object().key("content").begin_object();
+    json.key("application/json").begin_object().key("schema");
+    write_reference(json, method.request);
+    json.end_object().end_object().end_object();
+  }
+  json.key("responses").begin_object().key("200").begin_object();
+  json.member("description", "done");
+  write_content(json, method);
+  json.end_object();
+  write_refusals(json, [&](int status) { return can_be_refused_with(status, method); });
+  json.end_object().end_object();
+}
+
+// ---- Pages --------------------------------------------------------------------------------------
+
+std::string_view type_of(Page page) {
+  const bool is_json = page == Page::health || page == Page::openapi || page == Page::queue_status;
+  return is_json ? "application/json" : "text/plain";
+}
+
+void write_page_answer(JsonWriter& json, Page page, std::string_view description) {
+  json.begin_object().member("description", description);
+  json.key("content").begin_object().key(type_of(page)).begin_object().key("schema");
+  if (page == Page::queue_status) {
+    write_reference(json, v1::GetQueueStatusResponse::descriptor()->name());
+  } else {
+    const bool is_json = type_of(page) == "application/json";
+    json.begin_object().member("type", is_json ? "object" : "string").end_object();
+  }
+  json.end_object().end_object().end_object();
+}
+
+void write_page(JsonWriter& json, Page page) {
+  static constexpr std::array kNames = {
+#define PAGE(name, path, role, summary) #name,
+      BERTH_PAGES(PAGE)
+#undef PAGE
+  };
+  const PageInfo& info = kPages[static_cast<std::size_t>(page)];
+  json.key(info.path).begin_object().key("get").begin_object();
+  json.member("operationId", kNames[static_cast<std::size_t>(page)]);
+  json.member("summary", info.summary);
+  json.member("description",
+              std::string(info.summary) + ". Role: " + std::string(name_of(info.role)) + ".");
+  json.members("tags", std::array{"pages"});
+  if (info.role == Role::anyone) json.key("security").begin_array().end_array();
+  json.key("responses").begin_object().key("200");
+  write_page_answer(json, page, "done");
+  if (page == Page::readyz) {
+    json.key("503");
+    write_page_answer(json, page, "it takes no work; the text says why");
+  }
+  // A foreign Host header is refused everywhere.
+  write_refusals(json, [&](int status) {
+    return status == 403 || (status == 401 && info.role != Role::anyone);
+  });
+  json.end_object().end_object().end_object();
+}
+
+// ---- The document -------------------------------------------------------------------------------
+
+void write_info(JsonWriter& json, const std::string& version) {
+  json.member("openapi", "3.1.0").key("info").begin_object().member("title", "Berth");
+  json.member("version", version).member("description", kAbout);
+  json.key("license").begin_object().member("name", "Apache-2.0");
+  json.member("identifier", "Apache-2.0").end_object().end_object();
+  json.key("servers").begin_array().begin_object().member("url", "/").end_object().end_array();
+  // Without authentication on the server no token is asked for.
+  json.key("security").begin_array();
+  json.begin_object().key("bearer").begin_array().end_array().end_object();
+  json.begin_object().end_object().end_array();
+}
+
+void write_components(JsonWriter& json, const OpenapiSchemas& schemas) {
+  json.key("components").begin_object();
+  json.key("securitySchemes").begin_object().key("bearer").begin_object();
+  json.member("type", "http").member("scheme", "bearer");
+  json.member("description", "a token of the server's tokens file: `berth token create`");
+  json.end_object().end_object();
+  json.key("responses").begin_object();
+  for (const Refusal& refusal : kRefusals)
+    write_refusal_component(json, refusal);
+  write_refusal_component(json, {0, "Other", "any other refusal"});
+  json.end_object();
+  json.key("schemas").begin_object();
+  write_problem_schema(json);
+  schemas.write(json);
+  json.end_object().end_object();
+}
 
 }  // namespace
 
 std::string openapi_json(const std::string& version) {
-  Schemas schemas;
-  // Paths in order, and under each its verbs in order.
-  std::map<std::string, std::map<std::string, std::string>> paths;
+  OpenapiSchemas schemas;
+  PathTable table;
   for (const MethodInfo& method : kMethods) {
-    const std::string verb = lower(name_of(method.verb));
-    paths[std::string(method.path)][verb] = operation(method, method.path, false, schemas);
-    if (!method.also.empty()) {
-      paths[std::string(method.also)][verb] = operation(method, method.also, true, schemas);
+    if (takes_body(method.verb)) schemas.add_request(request_of(method));
+    schemas.add_response(response_of(method));
+    table.add({&method, method.path});
+    if (!method.also.empty()) table.add({&method, method.also, true});
+  }
+  JsonWriter json(0);
+  json.begin_object();
+  write_info(json, version);
+  json.key("paths").begin_object();
+  for (const auto& [path, verbs] : table.paths()) {
+    json.key(path).begin_object();
+    for (const auto& [verb, operation] : verbs) {
+      json.key(verb);
+      write_operation(json, operation, path);
     }
+    json.end_object();
   }
-  for (const PageInfo& page : kPages) {
-    paths[std::string(page.path)]["get"] = "{\"summary\":" + json_quoted(page.summary) +
-                                           ",\"x-role\":" + json_quoted(name_of(page.role)) +
-                                           ",\"responses\":{\"200\":{\"description\":\"done\"}}}";
-  }
-  std::string all;
-  for (const auto& [path, verbs] : paths) {
-    std::string operations;
-    for (const auto& [verb, text] : verbs) {
-      operations += (operations.empty() ? "" : ",") + json_quoted(verb) + ":" + text;
-    }
-    all += (all.empty() ? "" : ",") + json_quoted(path) + ":{" + operations + "}";
-  }
-  return "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Berth\",\"version\":" +
-         json_quoted(version) +
-         ",\"license\":{\"name\":\"Apache-2.0\",\"identifier\":\"Apache-2.0\"}},\"security\":[{},"
-         "{\"bearer\":[]}],\"paths\":{" +
-         all +
-         "},\"components\":{\"securitySchemes\":{\"bearer\":{\"type\":\"http\",\"scheme\":"
-         "\"bearer\"}},\"responses\":{\"Problem\":" +
-         std::string(kProblem) + "},\"schemas\":{" + schemas.json() + "}}}\n";
+  for (std::size_t i = 0; i < kPages.size(); ++i)
+    write_page(json, static_cast<Page>(i));
+  json.end_object();
+  write_components(json, schemas);
+  return json.end_object().text() + "\n";
 }
 
 }  // namespace berth::api

@@ -97,18 +97,26 @@ std::uint64_t live_tasks(const service::Board& board, QueueId queue) {
 
 namespace {
 
-Problem short_of_room(std::int64_t free_mib, std::int64_t reserve_mib) {
+Problem short_of_room(const core::Reason& reason, const std::string& what_to_do) {
+  const std::string free = std::to_string(reason.have);
+  const std::string reserve = std::to_string(reason.need);
   return {.code = Code::resource_exhausted,
           .reason = "disk_short",
-          .message = "the server's data disk has " + std::to_string(free_mib) +
-                     " MiB free and keeps " + std::to_string(reserve_mib) +
-                     " MiB for what it has taken already (store.reserve): this was not taken; "
-                     "free room on that disk, then submit again, and if an earlier try may have "
-                     "come through, with the same request_id",
-          .metadata = {{"need", std::to_string(reserve_mib)},
-                       {"have", std::to_string(free_mib)},
-                       {"unit", "MiB"}},
+          .message = "the server's data disk has " + free + " MiB free and keeps " + reserve +
+                     " MiB for what it has taken already (store.reserve): this was not taken now "
+                     "(what was acknowledged before stands); free room on that disk, then " +
+                     what_to_do,
+          .metadata = {{"need", reserve}, {"have", free}, {"unit", "MiB"}},
           .retry_after = seconds(5)};
+}
+
+// `what` is "the task is taken".
+Problem in_doubt(const std::string& what, const std::string& what_to_do) {
+  return {.code = Code::unavailable,
+          .reason = "outcome_unknown",
+          .message = "the server cannot write its journal at the moment, and whether " + what +
+                     " is not known yet; " + what_to_do,
+          .retry_after = seconds(2)};
 }
 
 }  // namespace
@@ -137,6 +145,16 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                          " it has and takes no new ones",
               .metadata = {{"subject", outcome.what}, {"have", std::to_string(live)}}};
     }
+    case run_limit_over_queue:
+      return {.code = Code::invalid_argument,
+              .reason = "run_limit_over_queue",
+              .message = "the run limit is " + service::time_words(Duration{outcome.reason.need}) +
+                         "; tasks of queue " + quoted(outcome.what) + " may run for at most " +
+                         service::time_words(Duration{outcome.reason.have}),
+              .metadata = {{"subject", outcome.what},
+                           {"need", std::to_string(outcome.reason.need)},
+                           {"have", std::to_string(outcome.reason.have)},
+                           {"unit", "ns"}}};
     case unknown_gpu_kind: {
       const std::vector<std::string>& known = board.names().kinds();
       Problem problem = no_such("gpu_kind", outcome.what, known);
@@ -170,13 +188,23 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                          "admin: berth put queue " +
                          outcome.what + " --commands true",
               .metadata = {{"subject", outcome.what}}};
+    case queue_needs_command:
+      return {.code = Code::failed_precondition,
+              .reason = "command_needed",
+              .message = "queue " + quoted(outcome.what) +
+                         " runs commands (executor \"process\") and this task has none; submit it "
+                         "with a command, use another queue, or ask an admin: berth put queue " +
+                         outcome.what + " --executor simulated",
+              .metadata = {{"subject", outcome.what}}};
     case tenant_forbids_commands:
       return {.code = Code::permission_denied,
               .reason = "commands_forbidden",
-              .message = "tenant " + quoted(outcome.what) +
-                         " may run no commands; submit a payload, or ask an admin: berth put "
-                         "tenant " +
-                         outcome.what + " --commands true",
+              .message =
+                  "tenant " + quoted(outcome.what) + " may run no commands" +
+                  (outcome.what == tenant ? ""
+                                          : ", nor may those below it, such as " + quoted(tenant)) +
+                  "; submit a payload, or ask an admin: berth put tenant " + outcome.what +
+                  " --commands true",
               .metadata = {{"subject", outcome.what}}};
     case too_many_tenants:
       return {.code = Code::resource_exhausted,
@@ -186,17 +214,22 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                          "an admin to make it",
               .metadata = {{"subject", tenant}}};
     case no_room:
-      return short_of_room(outcome.reason.have, outcome.reason.need);
+      return short_of_room(outcome.reason,
+                           "submit again, and if an earlier try may have come through, with the "
+                           "same request_id");
     case in_doubt:
-      return {.code = Code::unavailable,
-              .reason = "outcome_unknown",
-              .message =
-                  "the server cannot write its journal at the moment, and whether the task "
-                  "is taken is not known yet; submit it again with the same request_id: "
-                  "that gives the same task, never a second one",
-              .retry_after = seconds(2)};
+      return api::in_doubt("the task is taken",
+                           "submit it again with the same request_id: that gives the same task, "
+                           "never a second one");
     case too_many_signals:
       return spent_signals(outcome.reason, tenant);
+    case group_in_use:
+      return {.code = Code::already_exists,
+              .reason = "group_in_use",
+              .message = "group " + quoted(outcome.what) +
+                         " has tasks already, and an array is a group of its own; give the array "
+                         "another id, or wait for the end of those tasks",
+              .metadata = {{"subject", outcome.what}}};
     default:
       return problem_of(outcome.reason, board, now);
   }
@@ -205,6 +238,9 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
 Problem problem_of(const service::ControlOutcome& outcome, const service::Board& board, Time now) {
   if (outcome.kind == service::ControlOutcome::Kind::refused) {
     return problem_of(outcome.reason, board, now);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::not_submittable) {
+    return problem_of(outcome.submit, Submitter{}, board, now);
   }
   if (outcome.kind == service::ControlOutcome::Kind::bad_tree) {
     return bad_field("config.parent", outcome.flaw);
@@ -226,6 +262,14 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   }
   if (outcome.kind == service::ControlOutcome::Kind::bad_setting) {
     return bad_field("config", outcome.flaw);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::no_room) {
+    return short_of_room(outcome.reason, "ask again");
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::in_doubt) {
+    return in_doubt("this is done",
+                    "it may still be, when the disk has room; look then (berth status, berth "
+                    "config show), or ask again: asking twice does no harm");
   }
   std::vector<std::string> known;  // of tenants nobody is told
   if (outcome.noun == "queue") known = names_in(board.names().queues());

@@ -25,7 +25,7 @@ TEST(Probes, AreAnsweredBehindNobody) {
   for (const char* path : {"/health", "/healthz", "/readyz"})
     EXPECT_EQ(testing::RawHttp((*http)->port()).ask("GET", path, "", "").status, 200) << path;
   go_on.release(10);
-  EXPECT_EQ(testing::RawHttp((*http)->port()).ask("GET", "/v1/queues", "", "").status, 200);
+  EXPECT_EQ(testing::RawHttp((*http)->port()).ask("GET", "/api/v1/queues", "", "").status, 200);
   (*http)->stop(Duration{0});
 }
 

@@ -3,7 +3,7 @@
 
 #include <google/rpc/error_details.pb.h>
 
-#include "api/json_text.h"
+#include "base/json.h"
 
 namespace berth::api {
 namespace {
@@ -144,34 +144,25 @@ int http_status_of(const Problem& problem) {
   return 500;
 }
 
-std::string problem_json(const Problem& problem) {
-  std::string out = "{\"type\":\"about:blank\",\"title\":" + json_quoted(name_of(problem.code));
-  out += ",\"status\":" + std::to_string(http_status_of(problem));
-  out += ",\"detail\":" + json_quoted(problem.message);
-  out += ",\"reason\":" + json_quoted(problem.reason);
+std::string problem_json(const Problem& problem, int status) {
+  JsonWriter json(0);
+  json.begin_object().member("type", "about:blank").member("title", name_of(problem.code));
+  json.member("status", status);
+  json.member("detail", problem.message).member("reason", problem.reason);
   if (!problem.metadata.empty()) {
-    out += ",\"metadata\":{";
-    const char* comma = "";
-    for (const auto& [key, value] : problem.metadata) {
-      out += comma + json_quoted(key) + ":" + json_quoted(value);
-      comma = ",";
-    }
-    out += "}";
+    json.key("metadata").begin_object();
+    for (const auto& [key, value] : problem.metadata)
+      json.member(key, value);
+    json.end_object();
   }
   if (!problem.fields.empty()) {
-    out += ",\"fields\":[";
-    const char* comma = "";
-    for (const FieldFlaw& flaw : problem.fields) {
-      out += comma;
-      out += "{\"field\":" + json_quoted(flaw.field) + ",\"flaw\":" + json_quoted(flaw.flaw) + "}";
-      comma = ",";
-    }
-    out += "]";
+    json.key("fields").begin_array();
+    for (const FieldFlaw& flaw : problem.fields)
+      json.begin_object().member("field", flaw.field).member("flaw", flaw.flaw).end_object();
+    json.end_array();
   }
-  if (problem.retry_after) {
-    out += ",\"retry_after_s\":" + std::to_string(whole_seconds(*problem.retry_after));
-  }
-  return out + "}\n";
+  if (problem.retry_after) json.member("retry_after_s", whole_seconds(*problem.retry_after));
+  return json.end_object().text() + "\n";
 }
 
 }  // namespace berth::api

@@ -66,8 +66,8 @@ Problem bad_field(std::string field, std::string flaw);
 google::rpc::Status rpc_status_of(const Problem& problem);
 
 int http_status_of(const Problem& problem);
-// RFC 9457 application/problem+json.
-std::string problem_json(const Problem& problem);
+// RFC 9457 application/problem+json, for an answer with this HTTP status.
+std::string problem_json(const Problem& problem, int status);
 
 // ---- Answers ------------------------------------------------------------------------------------
 

@@ -77,7 +77,8 @@ TEST(Problem, ADailyLimitSaysWhenTheDayEnds) {
       refused(core::ReasonCode::daily_tokens_spent, Time{} + minutes(5 * 60) + milliseconds(1));
   EXPECT_EQ(problem.retry_after, minutes(5 * 60) + milliseconds(1));
   EXPECT_TRUE(problem.message.ends_with("; again in 5 h 0 min")) << problem.message;
-  EXPECT_NE(problem_json(problem).find("\"retry_after_s\":18001"), std::string::npos);
+  EXPECT_NE(problem_json(problem, http_status_of(problem)).find("\"retry_after_s\":18001"),
+            std::string::npos);
 }
 
 TEST(Problem, DetailsCarryTheNumbers) {
@@ -97,7 +98,7 @@ TEST(Problem, BadRequestsListEveryField) {
   const auto bad = detail_of<google::rpc::BadRequest>(rpc_status_of(problem));
   ASSERT_TRUE(bad.has_value());
   EXPECT_EQ(bad->field_violations_size(), 2);
-  EXPECT_EQ(problem_json(problem),
+  EXPECT_EQ(problem_json(problem, http_status_of(problem)),
             "{\"type\":\"about:blank\",\"title\":\"INVALID_ARGUMENT\",\"status\":400,\"detail\":"
             "\"a: is wrong (and 1 more)\",\"reason\":\"bad_request\",\"fields\":[{\"field\":\"a\","
             "\"flaw\":\"is wrong\"},{\"field\":\"b\",\"flaw\":\"too\"}]}\n");
@@ -135,6 +136,8 @@ TEST(Problem, SubmitOutcomesHaveTheirCodes) {
   EXPECT_EQ(of(Kind::tier_denied).code, Code::permission_denied);
   EXPECT_EQ(of(Kind::queue_forbids_commands).reason, "commands_forbidden");
   EXPECT_EQ(of(Kind::tenant_forbids_commands).code, Code::permission_denied);
+  EXPECT_EQ(of(Kind::queue_needs_command).code, Code::failed_precondition);
+  EXPECT_EQ(of(Kind::queue_needs_command).reason, "command_needed");
   EXPECT_EQ(of(Kind::too_many_tenants).code, Code::resource_exhausted);
 }
 

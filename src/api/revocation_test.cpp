@@ -119,7 +119,7 @@ TEST_F(Revocation, NothingIsTakenAfterIt) {
 TEST_F(Revocation, EndsServerSentEventsWithTheReason) {
   const NewToken alice = token();
   RawHttp client(doors_.server->http_port());
-  client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+  client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
               alice.secret + "\r\n\r\n");
   client.read_until("retry:");
   revoke(alice);
@@ -145,7 +145,7 @@ TEST_F(Revocation, OthersGoOn) {
   const NewToken alice = token();
   const NewToken also_alice = token();
   RawHttp client(doors_.server->http_port());
-  client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+  client.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
               also_alice.secret + "\r\n\r\n");
   client.read_until("retry:");
   revoke(alice);

@@ -63,7 +63,8 @@ struct ApiServer::Parts {
 ApiServer::ApiServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 ApiServer::~ApiServer() { stop(Duration{0}); }
 
-Result<std::unique_ptr<ApiServer>> ApiServer::start(ApiOptions options, service::Service& service) {
+Result<std::unique_ptr<ApiServer>> ApiServer::start(const ApiOptions& options,
+                                                    service::Service& service) {
   if (const Status status = check_addresses(options); !status.ok()) return status.error();
   const Result<Tls> tls = load_tls(options.tls);
   if (!tls.ok()) return tls.error();

@@ -24,8 +24,8 @@ struct ApiOptions {
   TlsFiles tls;
   bool reflection = true;
   HttpLimits http_limits;
-  int message_bytes_max = 4 << 20;  // over gRPC
-  std::size_t payload_bytes_max = 1U << 20;
+  int message_bytes_max = static_cast<int>(kConfigurable.max_message);  // over gRPC
+  std::size_t payload_bytes_max = SpecLimits().payload_bytes;
   StreamLimits stream_limits;  // of events, output and submits, over both doors
   std::string version;
   bool simulated_gpus = false;
@@ -40,7 +40,8 @@ class ApiServer {
  public:
   // Refuses an address other than loopback without TLS and authentication. The service must be
   // started, and must outlive the server.
-  static Result<std::unique_ptr<ApiServer>> start(ApiOptions options, service::Service& service);
+  static Result<std::unique_ptr<ApiServer>> start(const ApiOptions& options,
+                                                  service::Service& service);
   ~ApiServer();
 
   int grpc_port() const;

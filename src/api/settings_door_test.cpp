@@ -25,7 +25,7 @@ TEST(SettingsDoor, WhatWasPutIsReverted) {
   revert.set_kind("gpu");
   EXPECT_EQ(doors.call(&Stub::RevertConfig, revert, reverted).error_code(), grpc::INVALID_ARGUMENT);
   const testing::RawReply answer =
-      doors.http("POST", "/v1/config/revert", R"({"kind":"tenant","name":"carol"})");
+      doors.http("POST", "/api/v1/config/revert", R"({"kind":"tenant","name":"carol"})");
   EXPECT_NE(answer.body.find("tenants.carol.weight: 2.5 becomes 1"), std::string::npos)
       << answer.body;
   tenant.mutable_config()->set_guaranteed_gpus(2);
@@ -68,9 +68,60 @@ TEST(SettingsDoor, SignalsAreListedAndReset) {
   EXPECT_EQ(doors.call(&Stub::ResetSignal, reset, done).error_code(), grpc::FAILED_PRECONDITION);
   reset.set_signal("z");
   EXPECT_EQ(doors.call(&Stub::ResetSignal, reset, done).error_code(), grpc::NOT_FOUND);
-  EXPECT_EQ(doors.http("POST", "/v1/signals/a/resolve", R"({"user_id":"alice"})").status, 200);
-  EXPECT_EQ(doors.http("POST", "/v1/signals/a/reset", R"({"user_id":"alice"})").status, 200);
-  EXPECT_EQ(doors.http("GET", "/v1/signals?user_id=alice").body.find("\"a\""), std::string::npos);
+  EXPECT_EQ(doors.http("POST", "/api/v1/signals/a/resolve", R"({"user_id":"alice"})").status, 200);
+  EXPECT_EQ(doors.http("POST", "/api/v1/signals/a/reset", R"({"user_id":"alice"})").status, 200);
+  EXPECT_EQ(doors.http("GET", "/api/v1/signals?user_id=alice").body.find("\"a\""),
+            std::string::npos);
+}
+
+// ---- Contradictions -----------------------------------------------------------------------------
+
+std::string flaw_in(Doors& doors, const std::string& path, const std::string& config) {
+  const testing::RawReply reply = doors.http("PUT", path, R"({"config":)" + config + "}");
+  EXPECT_EQ(reply.status, 400) << reply.body;
+  const std::size_t at = reply.body.find("\"fields\":");
+  return at == std::string::npos ? reply.body : reply.body.substr(at);
+}
+
+TEST(Contradictions, AreRefusedWithTheFieldAndItsNumbers) {
+  Doors doors;
+  EXPECT_EQ(flaw_in(doors, "/api/v1/queues/q", R"({"min_gpus":9,"max_gpus":1})"),
+            R"("fields":[{"field":"config.max_gpus","flaw":"expected at least min_gpus, 9, found )"
+            R"(1"}]})"
+            "\n");
+  EXPECT_EQ(doors.http("PUT", "/api/v1/queues/q", R"({"config":{"max_gpus":1}})").status, 200);
+  EXPECT_NE(flaw_in(doors, "/api/v1/queues/q", R"({"min_gpus":2})").find("min_gpus, 2, found 1"),
+            std::string::npos)
+      << "against what was put before";
+  EXPECT_EQ(
+      flaw_in(doors, "/api/v1/tenants/t", R"({"token_bucket_size":0})"),
+      R"("fields":[{"field":"config.token_bucket_size","flaw":"expected an integer from 1 to )"
+      R"(9000000000, found 0"}]})"
+      "\n");
+  EXPECT_NE(
+      flaw_in(doors, "/api/v1/tenants/t", R"({"weight":0})").find("from 0.01 to 1000, found 0"),
+      std::string::npos);
+  EXPECT_NE(flaw_in(doors, "/api/v1/tenants/t", R"({"max_queue_size":4000000000})")
+                .find("from 0 to 1000000000, found 4000000000"),
+            std::string::npos);
+}
+
+TEST(Contradictions, AModelThatNoGpuCouldHoldIsRefusedUnlessForced) {
+  Doors doors;
+  const std::string path = "/api/v1/models/huge";
+  testing::RawReply reply = doors.http("PUT", path, R"({"config":{"weights_mb":999000}})");
+  EXPECT_EQ(reply.status, 422) << reply.body;
+  for (const char* part : {"\"reason\":\"model_over_any_gpu\"", "\"need\":\"999000\"",
+                           "needs 999000 MiB on one GPU", "\"unit\":\"MiB\""}) {
+    EXPECT_NE(reply.body.find(part), std::string::npos) << part << " in " << reply.body;
+  }
+  EXPECT_EQ(doors.http("GET", path).status, 404) << "it was not made";
+  reply = doors.http("PUT", path, R"({"force":true,"config":{"weights_mb":999000}})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  reply = doors.http("PUT", path, R"({"config":{"keep_alive_ms":1}})");
+  EXPECT_EQ(reply.status, 200) << "its size was not asked about: " << reply.body;
+  reply = doors.http("PUT", "/api/v1/models/small", R"({"config":{"weights_mb":1000}})");
+  EXPECT_EQ(reply.status, 200) << reply.body;
 }
 
 }  // namespace

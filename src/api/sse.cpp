@@ -17,7 +17,7 @@ std::string sse_log(const v1::LogChunk& chunk) {
 }
 
 std::string sse_problem(const Problem& problem) {
-  std::string json = problem_json(problem);
+  std::string json = problem_json(problem, http_status_of(problem));
   json.pop_back();  // its line end
   return "event: problem\ndata: " + json + "\n\n";
 }

@@ -25,6 +25,11 @@ inline bool is_good(const service::SubmitOutcome& outcome) {
   return outcome.kind == accepted || outcome.kind == duplicate;
 }
 
+// The id of a task that is there: the one its client chose, or "t-NUMBER".
+inline std::string accepted_id(const service::TaskCard& card, TaskNo task) {
+  return card.id.empty() ? "t-" + std::to_string(task.value) : card.id;
+}
+
 // `card` is of the task that was not accepted. May read the other task's spec from disk.
 Problem submit_problem(const ApiContext& context, const service::SubmitOutcome& outcome,
                        const service::TaskCard& card, const Submitter& submitter);

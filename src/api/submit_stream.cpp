@@ -16,6 +16,7 @@ constexpr auto kRetryFullRing = std::chrono::milliseconds(1);
 
 struct SubmitStream::Sent {
   std::shared_ptr<Open> open;
+  bool want_ids = false;
   service::SubmitCommand command;
   std::vector<std::uint64_t> sequences;  // of the command's tasks
   std::vector<service::CardPtr> cards;
@@ -45,6 +46,7 @@ void SubmitStream::take(const v1::SubmitTasksRequest& request) {
   const auto sent = std::make_shared<Sent>();
   open->tasks = static_cast<std::size_t>(request.tasks_size());
   sent->open = open;
+  sent->want_ids = request.want_ids();
   std::uint64_t sequence = request.sequence();
   if (request.tasks_size() == 0 || sequence <= last_sequence_) {
     const std::lock_guard lock(mutex_);
@@ -90,7 +92,7 @@ void SubmitStream::take(const v1::SubmitTasksRequest& request) {
   offer(sent);
 }
 
-void SubmitStream::offer(std::shared_ptr<Sent> sent) {
+void SubmitStream::offer(const std::shared_ptr<Sent>& sent) {
   if (context_.service.offer(std::move(sent->command))) {
     const std::lock_guard lock(mutex_);
     offered_ = true;
@@ -110,7 +112,10 @@ void SubmitStream::offer(std::shared_ptr<Sent> sent) {
 
 void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutcome> outcomes) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (is_good(outcomes[i])) continue;
+    if (is_good(outcomes[i])) {
+      if (sent.want_ids) accept(sent, i, outcomes[i]);
+      continue;
+    }
     const Problem problem =
         submit_problem(context_, outcomes[i], *sent.cards[i], {sent.tenants[i], sees_all(caller_)});
     refuse(*sent.open, sent.sequences[i], problem, &outcomes[i].reason);
@@ -120,6 +125,15 @@ void SubmitStream::decided(const Sent& sent, std::span<const service::SubmitOutc
   sent.open->decided = true;
   answer_decided();
   ask_for_more();
+}
+
+void SubmitStream::accept(const Sent& sent, std::size_t place,
+                          const service::SubmitOutcome& outcome) {
+  v1::SubmitAcceptance& accepted = sent.open->accepted.emplace_back();
+  accepted.set_sequence(sent.sequences[place]);
+  accepted.set_task_id(accepted_id(*sent.cards[place], outcome.task));
+  accepted.set_task_no(outcome.task.value);
+  accepted.set_duplicate(outcome.kind == service::SubmitOutcome::Kind::duplicate);
 }
 
 void SubmitStream::refuse(Open& open, std::uint64_t sequence, const Problem& problem,
@@ -145,10 +159,13 @@ void SubmitStream::answer_decided() {
     response.set_durable(first.last);
     for (v1::SubmitRefusal& refusal : first.refusals)
       *response.add_refusals() = std::move(refusal);
+    for (v1::SubmitAcceptance& accepted : first.accepted)
+      *response.add_accepted() = std::move(accepted);
     outstanding_ -= first.tasks;
     open_.pop_front();
   }
   if (over_) return;
+  unwritten_ += rows_in(response);
   if (response.durable() != 0) door_.answer(std::move(response));
   if (no_more_ && open_.empty()) finish(last_word_);
 }
@@ -159,10 +176,17 @@ void SubmitStream::finish(std::optional<Problem> problem) {
 
 void SubmitStream::ask_for_more() {
   if (!waiting_ || over_ || no_more_ || !offered_ ||
-      outstanding_ >= context_.submit_outstanding_max)
+      outstanding_ >= context_.submit_outstanding_max ||
+      unwritten_ >= context_.submit_outstanding_max)
     return;
   waiting_ = false;
   door_.ready();
+}
+
+void SubmitStream::written(std::size_t rows) {
+  const std::lock_guard lock(mutex_);
+  unwritten_ -= std::min(rows, unwritten_);
+  ask_for_more();
 }
 
 void SubmitStream::no_more() {

@@ -8,10 +8,25 @@
 namespace berth::api {
 namespace {
 
+constexpr std::size_t kTenantsAsked = 1000;  // for whose tasks a hint is looked for
+
 Problem not_found(const std::string& id, const std::string& tenant) {
   Problem problem = no_such("task", id);
   if (!tenant.empty()) problem.message += " of tenant \"" + tenant + "\"";
   return problem;
+}
+
+// A tenant that has a task of this id; "": none is known. For those alone who see all.
+std::string owner_of(const ApiContext& context, const std::string& id) {
+  const Time now = context.now();
+  return context.service.view().read([&](const service::Board& board) {
+    const auto& tenants = board.names().tenants();
+    const std::size_t count = std::min(tenants.size(), kTenantsAsked);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (board.find(TenantId{i}, id, now)) return tenants[i].name;
+    }
+    return std::string();
+  });
 }
 
 // A live task, if it is one of `tenant` ("": of anyone).
@@ -69,7 +84,13 @@ std::variant<FoundTask, Problem> find_task(const ApiContext& context, const Call
     if (!ended) return damaged_history(ended.error());
     if (*ended) return FoundTask{.status = std::move(**ended)};
   }
-  return not_found(id, tenant);
+  Problem problem = not_found(id, tenant);
+  if (by_number || !sees_all(caller)) return problem;
+  if (const std::string owner = owner_of(context, id); !owner.empty()) {
+    problem.message += "; tenant \"" + owner + "\" has one";
+    problem.metadata["tenant"] = owner;
+  }
+  return problem;
 }
 
 std::variant<std::string, Problem> tenant_in_filter(const ApiContext& context, const Caller& caller,

@@ -10,6 +10,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
 
+#include "api/task_array.h"
 #include "api/task_shape_reader.h"
 #include "core/model/ranges.h"
 #include "journal/running_hash.h"
@@ -84,6 +85,10 @@ class SpecReader {
       check_name("task_type", spec_.task_type());
     }
     if (!spec_.group().empty()) check_name("group", spec_.group());
+    if (is_array(spec_)) {
+      wrong("array", "has no place in a stream; submit it by itself or in a workflow");
+    }
+    task_.in_array = spec_.has_array();
     if (!context_.request_id.empty()) {
       if (std::string flaw = flaw_in_name(context_.request_id); !flaw.empty()) {
         flaws_.push_back({"request_id", std::move(flaw)});
@@ -107,6 +112,7 @@ class SpecReader {
   }
 
   void read_shape() {
+    task_.says_share = spec_.share_milli() > 0;
     for (FieldFlaw& flaw : read_task_shape(spec_, task_.spec))
       wrong(flaw.field, std::move(flaw.flaw));
     task_.gpu_kinds.assign(spec_.gpu_kinds().begin(), spec_.gpu_kinds().end());
@@ -117,7 +123,7 @@ class SpecReader {
     if (payload > context_.limits.payload_bytes) {
       wrong("payload", "has " + std::to_string(payload) + " bytes; the limit is " +
                            std::to_string(context_.limits.payload_bytes) +
-                           " (put larger data in a file and pass its name)");
+                           " (limits.max_payload); put larger data in a file and pass its name");
     }
     if (spec_.has_command()) {
       task_.has_command = true;
@@ -168,6 +174,7 @@ class SpecReader {
     task_.card->result_ttl = duration("result_ttl_ms", spec_.result_ttl_ms());
     const Duration wait = duration("tolerated_wait_ms", spec_.tolerated_wait_ms());
     if (wait.ns > 0) task_.spec.tolerated_wait = wait;
+    task_.says_wait = wait.ns > 0;
     task_.spec.checkpoint_interval =
         duration("checkpoint_interval_ms", spec_.checkpoint_interval_ms());
     task_.spec.restart_cost = duration("restart_cost_ms", spec_.restart_cost_ms());
@@ -309,6 +316,7 @@ class SpecReader {
     card.id = spec_.task_id();
     card.request_id = context_.request_id;
     card.group_name = spec_.group();
+    task_.spec.at_once = spec_.array().at_once();
     card.tier = task_.tier.value_or(0);
     card.priority = task_.spec.priority;
     card.gpus = task_.spec.gpus;
@@ -369,19 +377,6 @@ class FirstDifference : public google::protobuf::util::MessageDifferencer::Repor
 };
 
 }  // namespace
-
-std::string flaw_in_name(std::string_view name) {
-  if (name.empty()) return "must not be empty";
-  if (name.size() > kNameMax) {
-    return "has " + std::to_string(name.size()) + " characters; the limit is " +
-           std::to_string(kNameMax);
-  }
-  for (const char c : name) {
-    if (c < 0x20 || c > 0x7e) return "may contain printable ASCII characters only";
-  }
-  if (name.front() == ' ' || name.back() == ' ') return "must not begin or end with a space";
-  return "";
-}
 
 std::string flaw_in_task_id(std::string_view id) {
   std::string flaw = flaw_in_name(id);

@@ -9,7 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "api/limits.h"
 #include "api/problem.h"
+#include "base/names.h"
 #include "base/time.h"
 #include "berth/v1/task.pb.h"
 #include "service/commands.h"
@@ -17,20 +19,8 @@
 
 namespace berth::api {
 
-struct SpecLimits {
-  std::size_t payload_bytes = 1U << 20;
-  std::size_t command_bytes = 128U
-                              << 10;  // argv, env and workdir together, as the kernel limits them
-  std::size_t labels = 64;
-  std::size_t depends_on = 1000;
-};
-
-inline constexpr std::size_t kNameMax = 128;
-inline constexpr std::size_t kLabelValueMax = 256;
-
-// What is wrong with a name of a task, tenant, queue, group, signal…; "": nothing.
-std::string flaw_in_name(std::string_view name);
-// The same for an id that a client chose: those of the form t-NUMBER belong to the server.
+// What is wrong with an id that a client chose, beside what is wrong with any name; "": nothing.
+// Those of the form t-NUMBER belong to the server.
 std::string flaw_in_task_id(std::string_view id);
 
 struct SpecContext {

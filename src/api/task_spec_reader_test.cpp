@@ -180,7 +180,7 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
       {"task.task_type", [](auto& s) { s.clear_task_type(); }},
       {"task.task_type", [](auto& s) { s.set_task_type("a\nb"); }},
       {"task.task_id", [](auto& s) { s.set_task_id("t-7"); }},
-      {"task.task_id", [](auto& s) { s.set_task_id(std::string(129, 'x')); }},
+      {"task.task_id", [](auto& s) { s.set_task_id(std::string(kNameMax + 1, 'x')); }},
       {"task.task_id", [](auto& s) { s.set_task_id("signal:x"); }},
       {"task.task_id", [](auto& s) { s.set_task_id(" x"); }},
       {"task.gpu_memory_mb", [](auto& s) { s.set_gpu_memory_mb(-1); }},

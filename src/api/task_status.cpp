@@ -78,9 +78,6 @@ void fill_status(v1::TaskStatus& status, const service::TaskLine& line, const St
   status.set_state(state_message(line.state));
   if (const core::Reason reason = reason_of(line, board.names()))
     *status.mutable_reason() = reason_message(reason, board, reader_of(card, detail.sees_all));
-  if (line.state == core::TaskState::pending) {
-    status.set_position(board.queues()[card.queue.value].pending);
-  }
   status.set_submitted_unix_ms(unix_ms(card.submitted, board));
   status.set_eligible_unix_ms(unix_ms(line.eligible, board));
   status.set_ended_unix_ms(unix_ms(line.ended, board));

@@ -90,6 +90,23 @@ TEST_F(TenantsApart, TheTenantIsTheTokens) {
   EXPECT_TRUE(doors_.submit("y", response, "alice", admin_).ok());
 }
 
+// The README's task belongs to a tenant that the next command does not name.
+TEST_F(TenantsApart, WhoSeesAllIsToldWhoseTaskItIs) {
+  v1::GetTaskStatusRequest request;
+  request.set_task_id("hers");
+  v1::TaskStatus response;
+  for (const std::string& secret : {admin_, reader_}) {
+    const grpc::Status status = doors_.call(&Stub::GetTaskStatus, request, response, secret);
+    EXPECT_EQ(status.error_code(), grpc::NOT_FOUND);
+    EXPECT_EQ(status.error_message(),
+              "there is no task \"hers\" of tenant \"default\"; tenant \"alice\" has one");
+    EXPECT_EQ(testing::detail_of<google::rpc::ErrorInfo>(status)->metadata().at("tenant"), "alice");
+  }
+  const grpc::Status status = doors_.call(&Stub::GetTaskStatus, request, response, bob_);
+  EXPECT_EQ(status.error_message(), "there is no task \"hers\" of tenant \"bob\"");
+  EXPECT_FALSE(status.error_details().find("alice") != std::string::npos);
+}
+
 TEST_F(TenantsApart, OthersTasksAreNotFound) {
   for (const std::string& id : {std::string("hers"), "t-" + std::to_string(made_.task_no())}) {
     v1::GetTaskStatusRequest status;
@@ -134,8 +151,8 @@ TEST_F(TenantsApart, ListsGroupsAndEventsAreOnesOwn) {
   v1::CancelTaskResponse cancelled;
   ASSERT_TRUE(doors_.call(&Stub::CancelTask, group, cancelled, bob_).ok());
   EXPECT_EQ(cancelled.matched(), 0U);
-  const testing::RawReply events = doors_.http("GET", "/v1/events?from_start=true&follow=false", "",
-                                               "Authorization: Bearer " + bob_ + "\r\n");
+  const testing::RawReply events = doors_.http("GET", "/api/v1/events?from_start=true&follow=false",
+                                               "", "Authorization: Bearer " + bob_ + "\r\n");
   EXPECT_EQ(events.status, 200);
   EXPECT_EQ(events.body.find("hers"), std::string::npos);
   v1::GetTenantStatusRequest tenant;

@@ -9,7 +9,7 @@
 #include "base/result.h"
 
 namespace boost::asio::ssl {
-class context;
+class context;  // NOLINT(readability-identifier-naming): its name
 }
 
 namespace berth::api {

@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -156,12 +156,11 @@ Sha256 sha256(std::string_view text) {
 
 Result<std::vector<Token>> read_tokens(const std::filesystem::path& path) {
   std::vector<Token> tokens;
-  std::error_code missing;
-  if (!std::filesystem::exists(path, missing)) return tokens;
   // Who can write a line here can come in as anybody.
-  if (const auto access = store::check_file_access(path); !access) return access.error();
-  std::ifstream in(path);
-  if (!in) return system_error("read", path);
+  Result<std::optional<std::string>> text = store::read_own_file(path);
+  if (!text) return text.error();
+  if (!*text) return tokens;
+  std::istringstream in(std::move(**text));
   std::string line;
   for (std::size_t at = 1; std::getline(in, line); ++at) {
     if (at == 1 && line != kHeader) {

@@ -36,7 +36,8 @@ std::optional<Role> token_role_named(std::string_view name);
 
 Sha256 sha256(std::string_view text);
 
-// A file that is not there holds no token; one that others can change is refused.
+// A file that is not there holds no token; one that others can change, a link, and a file of
+// another user are refused.
 Result<std::vector<Token>> read_tokens(const std::filesystem::path& path);
 
 struct NewToken {

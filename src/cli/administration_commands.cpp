@@ -15,7 +15,7 @@ constexpr Flag kTenant{"--tenant", "TENANT", "this tenant"};
 constexpr std::array kPauseFlags = {
     kQueue,
     kTenant,
-    Flag{"--drain", "", "a queue: run what is in it, refuse what comes"},
+    Flag{"--drain", "", "for a queue: run the tasks it has, refuse new ones"},
 };
 constexpr std::array kResumeFlags = {kQueue, kTenant};
 constexpr std::array kGpu = {Positional{"GPU", "its name, as 'berth gpus' shows it"}};
@@ -53,7 +53,7 @@ int change(const Call& call, const std::string& verb, const std::string& done, c
   if (!session) return code;
   const auto answer = make(session->client());
   if (!answer) return session->fail(verb, answer.failure());
-  if (session->format() == Format::json) session->print_json(*answer);
+  if (session->as_document()) session->print_document(*answer);
   session->say(done);
   return kOk;
 }
@@ -63,7 +63,7 @@ int run_pause(const Call& call) {
   v1::PauseRequest request;
   read_target(values, request);
   request.set_drain(values.has("--drain"));
-  if (request.drain() && !request.user_id().empty()) values.note("--drain is for a queue");
+  if (request.drain() && !request.user_id().empty()) values.note("--drain is for queues only");
   if (!values.ok()) return values.refuse();
   const std::string target = target_words(request);
   const std::string words = request.task_type().empty()
@@ -112,8 +112,8 @@ int run_reload(const Call& call) {
   if (!answer) return session->fail("reload the configuration", answer.failure());
   const auto refused = static_cast<std::uint64_t>(answer->refused_size());
   const int done = refused > 0 ? kConflict : kOk;
-  if (session->format() == Format::json) {
-    session->print_json(*answer);
+  if (session->as_document()) {
+    session->print_document(*answer);
     return done;
   }
   for (const std::string& sentence : answer->changes())
@@ -137,8 +137,8 @@ int run_backup(const Call& call) {
   request.set_path(call.args.positional().front());
   const auto answer = session->client().backup(request);
   if (!answer) return session->fail("back up to " + request.path(), answer.failure());
-  if (session->format() == Format::json) {
-    session->print_json(*answer);
+  if (session->as_document()) {
+    session->print_document(*answer);
   } else {
     call.console.out << harmless(answer->path()) << "\n";
     session->say(bytes_text(answer->bytes()) + ", up to event " +
@@ -164,13 +164,13 @@ constexpr Command command(std::string_view name, std::string_view summary, std::
 }
 
 constexpr std::array kAdministrationCommands = {
-    command("pause", "keep a queue's or a tenant's tasks from starting",
+    command("pause", "pause a queue or a tenant: its tasks do not start",
             "--queue QUEUE [--drain] [OPTIONS]\n--tenant TENANT [OPTIONS]", run_pause, kPauseFlags,
             {}, kPauseExamples),
-    command("resume", "let a queue's or a tenant's tasks start again",
+    command("resume", "resume a queue or a tenant: its tasks start again",
             "--queue QUEUE [OPTIONS]\n--tenant TENANT [OPTIONS]", run_resume, kResumeFlags, {},
             kResumeExamples),
-    command("drain", "let what runs on a GPU end, and start nothing new there", "GPU [OPTIONS]",
+    command("drain", "drain a GPU: what runs there ends, and nothing new starts", "GPU [OPTIONS]",
             run_drain, {}, kGpu, kDrainExamples),
     command("undrain", "let a drained GPU take work again", "GPU [OPTIONS]", run_undrain, {}, kGpu,
             kUndrainExamples),

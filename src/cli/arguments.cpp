@@ -20,13 +20,19 @@ std::string unknown_flag(const std::string& name, std::span<const Flag> flags) {
 }  // namespace
 
 std::optional<Arguments> Arguments::parse(std::span<const std::string> args,
-                                          std::span<const Flag> flags, std::string& error) {
+                                          std::span<const Flag> flags, std::string& error,
+                                          FlagsEnd end) {
   Arguments result;
   bool only_positional = false;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const std::string& arg = args[i];
     if (only_positional || arg.size() < 2 || arg[0] != '-') {
       result.positional_.push_back(arg);
+      if (!only_positional && end == FlagsEnd::at_first_word) {
+        only_positional = true;
+        result.before_dashes_ = result.positional_.size();
+        if (i + 1 < args.size() && args[i + 1] == "--") ++i;
+      }
       continue;
     }
     if (arg == "--") {
@@ -46,11 +52,11 @@ std::optional<Arguments> Arguments::parse(std::span<const std::string> args,
         error = name + " takes no value";
         return std::nullopt;
       }
-      result.given_.emplace_back(name, "");
+      result.given_.push_back({name, "", ""});
     } else if (equals != arg.npos) {
-      result.given_.emplace_back(name, arg.substr(equals + 1));
+      result.given_.push_back({name, arg.substr(equals + 1), ""});
     } else if (i + 1 < args.size()) {
-      result.given_.emplace_back(name, args[++i]);
+      result.given_.push_back({name, args[++i], ""});
     } else {
       error = name;
       error.append(" needs a value: ").append(name).append(" ").append(flag->value);
@@ -64,18 +70,45 @@ bool Arguments::has(std::string_view flag) const { return value(flag).has_value(
 
 std::optional<std::string> Arguments::value(std::string_view flag) const {
   std::optional<std::string> last;
-  for (const auto& [name, text] : given_) {
-    if (name == flag) last = text;
+  for (const Given& given : given_) {
+    if (given.flag == flag) last = given.value;
   }
   return last;
 }
 
 std::vector<std::string> Arguments::values(std::string_view flag) const {
   std::vector<std::string> result;
-  for (const auto& [name, text] : given_) {
-    if (name == flag) result.push_back(text);
+  for (const Given& given : given_) {
+    if (given.flag == flag) result.push_back(given.value);
   }
   return result;
+}
+
+std::string Arguments::origin(std::string_view flag) const {
+  std::string origin;
+  for (const Given& given : given_) {
+    if (given.flag == flag) origin = given.origin;
+  }
+  return origin;
+}
+
+void Arguments::set_origin(const std::string& origin) {
+  for (Given& given : given_)
+    given.origin = origin;
+}
+
+void Arguments::put_over(const Arguments& below, std::span<const std::string_view> joined) {
+  std::vector<Given> all;
+  for (const Given& given : below.given_) {
+    const bool is_joined = std::ranges::find(joined, given.flag) != joined.end();
+    if (is_joined || !has(given.flag)) all.push_back(given);
+  }
+  all.insert(all.end(), given_.begin(), given_.end());
+  given_ = std::move(all);
+}
+
+void Arguments::drop(std::string_view flag) {
+  std::erase_if(given_, [&](const Given& given) { return given.flag == flag; });
 }
 
 Arguments Arguments::unread(std::span<const std::string> args) {

@@ -2,7 +2,8 @@
 //
 // `--name value` and `--name=value` are the same; `--` ends the flags. An unknown flag is answered
 // with the nearest known one. A flag's value names what it is ("FILE", "QUEUE", "a|b"), for the
-// help and for the completion of shells.
+// help and for the completion of shells. Flags may also come from elsewhere than the command line,
+// as from the lines of a script; then each value knows where it stood.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,17 @@ struct Flag {
   std::string_view help;
 };
 
+enum class FlagsEnd {
+  at_dashes,      // flags may stand behind positional arguments
+  at_first_word,  // all behind the first positional argument belongs to it, flags and all
+};
+
 class Arguments {
  public:
   // None, and `error` says why, if the arguments do not fit the flags.
   static std::optional<Arguments> parse(std::span<const std::string> args,
-                                        std::span<const Flag> flags, std::string& error);
+                                        std::span<const Flag> flags, std::string& error,
+                                        FlagsEnd end = FlagsEnd::at_dashes);
   // All of them positional, whatever they look like.
   static Arguments unread(std::span<const std::string> args);
 
@@ -34,11 +41,25 @@ class Arguments {
   std::optional<std::string> value(std::string_view flag) const;
   std::vector<std::string> values(std::string_view flag) const;
   const std::vector<std::string>& positional() const { return positional_; }
+  // Where the last value of the flag stood, "train.sh:3"; "": on the command line.
+  std::string origin(std::string_view flag) const;
+  void set_origin(const std::string& origin);
+
+  // Flags that are given below and not here are taken over; those in `joined` may be given in both,
+  // and then these values follow those.
+  void put_over(const Arguments& below, std::span<const std::string_view> joined = {});
+  void drop(std::string_view flag);
+
   // How many of the positional arguments stand before `--`; all of them if there is none.
   std::size_t before_dashes() const { return before_dashes_.value_or(positional_.size()); }
 
  private:
-  std::vector<std::pair<std::string, std::string>> given_;
+  struct Given {
+    std::string flag;
+    std::string value;
+    std::string origin;
+  };
+  std::vector<Given> given_;
   std::vector<std::string> positional_;
   std::optional<std::size_t> before_dashes_;
 };

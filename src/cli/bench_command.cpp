@@ -23,7 +23,7 @@ constexpr std::array kFlags = {
     Flag{"--tenants", "N", "tenants (default 1000)"},
     Flag{"--queues", "N", "queues, each with a model (default 1000)"},
     Flag{"--events", "N", "events to measure (default 3000000)"},
-    Flag{"--seed", "N", "of cancels, failures and expiries (default 1)"},
+    Flag{"--seed", "N", "seed for cancels, failures and expiries (default 1)"},
     Flag{"--no-growth", "", "leave out the second run with 10,000 pending tasks"},
     Flag{"--json", "", "print the result as JSON"},
 };
@@ -35,7 +35,7 @@ constexpr std::array kClusterFlags = {
     Flag{"--nodes", "N", "nodes of 8 GPUs (default 5000)"},
     Flag{"--pending", "N", "single-GPU tasks that wait throughout (default 1000000)"},
     Flag{"--only", "CASE", "run one case"},
-    Flag{"--seed", "N", "of shapes, tenants and run times (default 1)"},
+    Flag{"--seed", "N", "seed for shapes, tenants and run times (default 1)"},
     Flag{"--json", "", "print the result as JSON"},
 };
 

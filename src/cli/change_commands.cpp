@@ -1,4 +1,4 @@
-// berth cancel, hold, release, resolve: what changes the course of tasks.
+// berth cancel, update, hold, release, resolve: what changes the course of tasks.
 #include <array>
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/task_filter.h"
 #include "cli/text.h"
+#include "cli/values.h"
 
 namespace berth::cli {
 namespace {
@@ -17,26 +18,36 @@ constexpr std::array kCancelFlags = {
     kGroupFlag,
     kStateFlag,
     kLabelFlag,
-    Flag{"--yes", "", "do not ask; needed for more than one task where nobody can be asked"},
-    Flag{"--dry-run", "", "only say how many it would be"},
+    Flag{"--yes", "", "do not ask; without a terminal, several tasks need it"},
+    Flag{"--dry-run", "", "only count the tasks"},
 };
 constexpr std::array kTenantOfId = {
-    Flag{"--tenant", "TENANT", "whose tasks they are (default: the token's)"},
+    Flag{"--tenant", "TENANT", "the tenant of the tasks (default: the token's, or \"default\")"},
+};
+constexpr std::array kUpdateFlags = {
+    Flag{"--queue", "QUEUE", "move it to this queue; it keeps its age"},
+    Flag{"--priority", "N", "higher goes first, among the tasks of its tenant"},
+    Flag{"--vram", "SIZE", "VRAM that it needs on each GPU; 0: what its model says"},
+    Flag{"--run-limit", "DURATION", "stop it when it has run so long; 0s: the default"},
+    Flag{"--tolerated-wait", "DURATION", "it expires when it waits longer; 0s: never"},
+    Flag{"--tenant", "TENANT", "the tenant of the tasks (default: the token's, or \"default\")"},
 };
 constexpr std::array kTenantOfSignal = {
-    Flag{"--tenant", "TENANT", "whose signal it is (default: the token's)"},
+    Flag{"--tenant", "TENANT", "the tenant of the signal (default: the token's, or \"default\")"},
 };
 constexpr std::array kIds = {
     Positional{"ID", "a task's id; t-123 is the task numbered 123", true, true}};
 constexpr std::array kAnyIds = {
     Positional{"ID", "a task's id; t-123 is the task numbered 123", false, true}};
-constexpr std::array kSignal = {Positional{"SIGNAL", "the NAME of a dependency \"signal:NAME\""}};
+constexpr std::array kSignal = {Positional{"SIGNAL", "the NAME in --depends-on signal:NAME"}};
 
 constexpr std::array<std::string_view, 3> kCancelExamples = {
     "berth cancel train-1",
     "berth cancel --group night",
     "berth cancel --queue llm --state pending --yes",
 };
+constexpr std::array<std::string_view, 2> kUpdateExamples = {
+    "berth update train-1 --priority 5", "berth update train-1 train-2 --queue night"};
 constexpr std::array<std::string_view, 1> kHoldExamples = {"berth hold train-1 train-2"};
 constexpr std::array<std::string_view, 1> kReleaseExamples = {"berth release train-1"};
 constexpr std::array<std::string_view, 2> kResolveExamples = {
@@ -57,7 +68,7 @@ bool is_confirmed(const Call& call, std::uint64_t count) {
 int refuse_unconfirmed(const Call& call, std::uint64_t count) {
   return complain(call.console,
                   "not confirmed: " + plural(count, "task") +
-                      " would be cancelled; nothing was done. Say --yes to do it.",
+                      " would be cancelled; nothing was done. Add --yes to do it.",
                   kBadInput);
 }
 
@@ -77,7 +88,9 @@ int for_each_id(Session& session, const std::string& verb, const auto& change) {
   int code = kOk;
   for (const std::string& id : session.args().positional()) {
     const auto answer = change(id);
-    const int ended = answer ? kOk : session.fail(verb + " task " + id, answer.failure());
+    const int ended =
+        answer ? kOk
+               : session.fail(std::string(verb).append(" task ").append(id), answer.failure());
     if (code == kOk) code = ended;
     if (session.interrupted()) break;
   }
@@ -103,8 +116,8 @@ int cancel_by_id(Session& session) {
     }
     return answer;
   });
-  if (session.format() == Format::json)
-    session.print_json(sum);
+  if (session.as_document())
+    session.print_document(sum);
   else if (dry_run)
     call.console.out << sum.matched() << "\n";
   else if (sum.cancelled() > 0 || code == kOk)
@@ -134,8 +147,8 @@ int cancel_by_filter(Session& session, const v1::TaskFilter& filter) {
     answer = session.client().cancel(request);
     if (!answer) return session.fail("cancel the tasks", answer.failure());
   }
-  if (session.format() == Format::json)
-    session.print_json(*answer);
+  if (session.as_document())
+    session.print_document(*answer);
   else if (call.args.has("--dry-run"))
     call.console.out << count << "\n";
   else if (count == 0)
@@ -168,6 +181,39 @@ Request request_for(const Call& call, const std::string& id) {
   request.set_task_id(id);
   request.set_user_id(call.args.value("--tenant").value_or(""));
   return request;
+}
+
+int run_update(const Call& call) {
+  int code = kOk;
+  auto session = Session::open(call, code);
+  if (!session) return code;
+  Values values(call);
+  v1::UpdateTaskRequest change;
+  if (values.has("--queue")) change.set_task_type(values.text("--queue"));
+  if (const auto priority = values.integer("--priority", INT16_MIN, INT16_MAX)) {
+    change.set_priority(static_cast<std::int32_t>(*priority));
+  }
+  if (const auto vram = values.size_mb("--vram")) change.set_gpu_memory_mb(*vram);
+  if (const auto limit = values.duration_ms("--run-limit")) change.set_run_limit_ms(*limit);
+  if (const auto wait = values.duration_ms("--tolerated-wait")) {
+    change.set_tolerated_wait_ms(*wait);
+  }
+  if (values.ok() && change.ByteSizeLong() == 0) {
+    values.note(
+        "nothing to change: give --queue, --priority, --vram, --run-limit or "
+        "--tolerated-wait");
+  }
+  if (!values.ok()) return values.refuse();
+  code = for_each_id(*session, "update", [&](const std::string& id) {
+    v1::UpdateTaskRequest request = change;
+    request.set_task_id(id);
+    request.set_user_id(call.args.value("--tenant").value_or(""));
+    return session->client().update(request);
+  });
+  if (code == kOk)
+    session->say("updated; next: berth status " + shell_word(call.args.positional().front()) +
+                 tenant_words(call));
+  return code;
 }
 
 int run_hold(const Call& call) {
@@ -206,29 +252,40 @@ int run_resolve(const Call& call) {
   request.set_user_id(call.args.value("--tenant").value_or(""));
   const auto answer = session->client().resolve(request);
   if (!answer) return session->fail("resolve signal " + signal, answer.failure());
-  if (session->format() == Format::json)
-    session->print_json(*answer);
+  if (session->as_document())
+    session->print_document(*answer);
   else
     session->say("resolved; " + plural(answer->released(), "task") + " waited for it");
   return kOk;
 }
 
 constexpr std::array kChangeCommands = {
-    Command{.name = "cancel",
+    Command{
+        .name = "cancel",
+        .group = Group::work,
+        .summary = "cancel tasks: by their ids, or all that match",
+        .usage = "ID... [OPTIONS]\n[--group GROUP] [--queue QUEUE] [--tenant TENANT] [OPTIONS]",
+        .run = run_cancel,
+        .reach = Reach::server,
+        .flags = kCancelFlags,
+        .positional = kAnyIds,
+        .description =
+            "Says how many tasks match, and asks before it cancels more than one. A running task\n"
+            "gets its stop signal; it ends when its processes have ended.",
+        .examples = kCancelExamples},
+    Command{.name = "update",
             .group = Group::work,
-            .summary = "end tasks by request, one or all that match",
-            .usage = "ID... [OPTIONS]\n[--group GROUP] [--queue QUEUE] [--tenant TENANT] [OPTIONS]",
-            .run = run_cancel,
+            .summary = "change tasks that have not started",
+            .usage = "ID... [OPTIONS]",
+            .run = run_update,
             .reach = Reach::server,
-            .flags = kCancelFlags,
-            .positional = kAnyIds,
-            .description =
-                "Says how many tasks match, and asks before it cancels more than one. Running\n"
-                "tasks get their stop signal and end when their agent says so.",
-            .examples = kCancelExamples},
+            .flags = kUpdateFlags,
+            .positional = kIds,
+            .description = "What you do not name stays as it is.",
+            .examples = kUpdateExamples},
     Command{.name = "hold",
             .group = Group::work,
-            .summary = "keep tasks that have not started from starting",
+            .summary = "hold tasks: they do not start until they are released",
             .usage = "ID... [OPTIONS]",
             .run = run_hold,
             .reach = Reach::server,

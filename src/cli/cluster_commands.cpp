@@ -16,8 +16,8 @@ constexpr std::array kGpuArgument = {Positional{"GPU", "only this one", false}};
 constexpr std::array kModel = {Positional{"MODEL", "only this one", false}};
 constexpr std::array kTenantArgument = {Positional{"TENANT", "only this one", false}};
 constexpr std::array kUsageFlags = {
-    Flag{"--tenant", "TENANT", "only this one"},
-    Flag{"--days", "N", "so many days back (default 7)"},
+    Flag{"--tenant", "TENANT", "only this tenant's"},
+    Flag{"--days", "N", "how many days back (default 7)"},
 };
 constexpr std::array<std::string_view, 2> kQueuesExamples = {"berth queues",
                                                              "berth queues llm -o json"};
@@ -40,13 +40,13 @@ int ask_and_show(const Call& call, const std::string& what, const auto& ask,
   int code = kOk;
   auto session = Session::open(call, code);
   if (!session) return code;
-  const auto answer = ask(session->client());
+  auto answer = ask(session->client());
   if (!answer) return session->fail(what, answer.failure());
-  const Listing listing = list_of(*answer);
-  session->show(*answer, listing);
-  const bool for_people = session->format() == Format::table || session->format() == Format::wide;
-  if (for_people && listing.empty() && !if_none.empty()) session->say(if_none);
-  return kOk;
+  Listing listing = list_of(*answer, session->now_unix_ms());
+  code = session->show(*answer, listing);
+  if (code == kOk && session->as_table() && listing.empty() && !if_none.empty())
+    session->say(if_none);
+  return code;
 }
 
 int run_queues(const Call& call) {
@@ -73,7 +73,7 @@ int run_models(const Call& call) {
         request.set_model(name_given(call));
         return client.models(request);
       },
-      "there are no models; 'berth put model' makes one, and so does the configuration");
+      "there are no models; make one with 'berth put model' or in the configuration");
 }
 
 int run_tenants(const Call& call) {
@@ -84,7 +84,7 @@ int run_tenants(const Call& call) {
         request.set_user_id(name_given(call));
         return client.tenants(request);
       },
-      "there are no tenants yet; the first submit of one makes it");
+      "there are no tenants yet; a tenant's first submit makes it");
 }
 
 int run_usage(const Call& call) {
@@ -122,8 +122,8 @@ int run_info(const Call& call) {
   if (!session) return code;
   const auto info = session->client().info();
   if (!info) return session->fail("ask the server about itself", info.failure());
-  if (session->format() == Format::json) {
-    session->print_json(*info);
+  if (session->as_document()) {
+    session->print_document(*info);
   } else if (session->format() == Format::name) {
     call.console.out << harmless(info->version()) << "\n";
   } else {
@@ -135,7 +135,8 @@ int run_info(const Call& call) {
 constexpr Command listing_command(std::string_view name, std::string_view summary,
                                   std::string_view usage, int (*run)(const Call&),
                                   std::span<const Positional> positional,
-                                  std::span<const std::string_view> examples) {
+                                  std::span<const std::string_view> examples,
+                                  Shows shows = Shows::list) {
   return {.name = name,
           .group = Group::cluster,
           .summary = summary,
@@ -143,28 +144,31 @@ constexpr Command listing_command(std::string_view name, std::string_view summar
           .run = run,
           .reach = Reach::server,
           .positional = positional,
-          .examples = examples};
+          .examples = examples,
+          .shows = shows};
 }
 
 constexpr std::array kClusterCommands = {
-    listing_command("queues", "show the queues: what is ready, waits and runs", "[QUEUE] [OPTIONS]",
-                    run_queues, kQueueArgument, kQueuesExamples),
+    listing_command("queues", "show the queues: how many tasks are ready, wait and run",
+                    "[QUEUE] [OPTIONS]", run_queues, kQueueArgument, kQueuesExamples),
     listing_command("gpus", "show the GPUs: VRAM, utilisation, temperature, what runs",
                     "[GPU] [OPTIONS]", run_gpus, kGpuArgument, kGpusExamples),
-    listing_command("models", "show the models: size, where they are, how often loaded",
+    listing_command("models",
+                    "show the models: their size, where they are, how often they were loaded",
                     "[MODEL] [OPTIONS]", run_models, kModel, kModelsExamples),
     listing_command("tenants", "show the tenants: their work and their GPU time",
                     "[TENANT] [OPTIONS]", run_tenants, kTenantArgument, kTenantsExamples),
     Command{.name = "usage",
             .group = Group::cluster,
-            .summary = "show who used how much, day by day",
+            .summary = "show the GPU time of each tenant, day by day",
             .usage = "[OPTIONS]",
             .run = run_usage,
             .reach = Reach::server,
             .flags = kUsageFlags,
-            .examples = kUsageExamples},
-    listing_command("info", "show the server: version, age, size, place", "[OPTIONS]", run_info, {},
-                    kInfoExamples),
+            .examples = kUsageExamples,
+            .shows = Shows::list},
+    listing_command("info", "show the server: its version, age, size and folder", "[OPTIONS]",
+                    run_info, {}, kInfoExamples, Shows::one),
 };
 
 }  // namespace

@@ -229,6 +229,9 @@ TEST_F(Cluster, PutSetsTheFieldsThatAreGiven) {
   const auto model = server.request<v1::PutModelRequest>("PutModel");
   EXPECT_EQ(model.config().weights_mb(), 16384);
   EXPECT_EQ(model.config().keep_alive_ms(), 300'000);
+  EXPECT_EQ(run({"put", "queue", "q", "--max-batch-wait", "0"}).code, kOk);
+  EXPECT_TRUE(server.request<v1::PutQueueRequest>("PutQueue").config().has_max_batch_wait_ms());
+  EXPECT_EQ(server.request<v1::PutQueueRequest>("PutQueue").config().max_batch_wait_ms(), 0);
   EXPECT_EQ(run({"put", "tenant", "a", "--tier", "2", "--daily-token-limit", "9"}).err,
             "tenant a changed; next: berth tenants a\n");
   EXPECT_EQ(server.request<v1::PutTenantRequest>("PutTenant").config().daily_token_limit(), 9);

@@ -8,10 +8,11 @@
 
 namespace berth::cli {
 
-Listing list_of(const v1::GetQueueStatusResponse& answer);
-Listing list_of(const v1::GetGPUStatusResponse& answer);
-Listing list_of(const v1::GetModelStatusResponse& answer);
-Listing list_of(const v1::GetTenantStatusResponse& answer);
-Listing list_of(const v1::GetUsageResponse& answer);
+Listing list_of(const v1::GetQueueStatusResponse& answer, std::int64_t now_unix_ms);
+Listing list_of(const v1::GetGPUStatusResponse& answer, std::int64_t now_unix_ms);
+Listing list_of(const v1::GetModelStatusResponse& answer, std::int64_t now_unix_ms);
+Listing list_of(const v1::GetTenantStatusResponse& answer, std::int64_t now_unix_ms);
+Listing list_of(const v1::GetUsageResponse& answer, std::int64_t now_unix_ms);
+Listing list_of(const v1::ListSignalsResponse& answer, std::int64_t now_unix_ms);
 
 }  // namespace berth::cli

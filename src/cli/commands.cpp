@@ -5,6 +5,7 @@
 #include <array>
 
 #include "cli/help.h"
+#include "cli/redraw.h"
 #include "config/diagnostics.h"
 
 #ifndef BERTH_VERSION
@@ -16,13 +17,20 @@ namespace {
 
 constexpr std::array kServerFlags = {
     Flag{"--server", "HOST:PORT", "the server (default $BERTH_SERVER, or 127.0.0.1:50051)"},
-    Flag{"--token", "TOKEN", "who asks (default $BERTH_TOKEN, which other users cannot see)"},
+    Flag{"--token", "TOKEN", "your token (default $BERTH_TOKEN, which other users cannot see)"},
     Flag{"--ca", "FILE", "use TLS and trust these certificates (default $BERTH_CA)"},
-    Flag{"--cert", "FILE", "this client's own certificate, where the server asks ($BERTH_CERT)"},
+    Flag{"--cert", "FILE", "your certificate, if the server asks for one (default $BERTH_CERT)"},
     Flag{"--key", "FILE", "the key of --cert (default $BERTH_KEY)"},
-    Flag{"--timeout", "DURATION", "give up after this long: 90s, 5min (default 10s a call)"},
-    Flag{"-o", "table|wide|json|name", "how to print the answer (default table)"},
+    Flag{"--timeout", "DURATION",
+         "give up after this long: 90s, 5min (default: 10s for each call)"},
+    Flag{"-o", "table|wide|json|yaml|name", "how to print the answer (default table)"},
     Flag{"--no-headers", "", "leave out the heading of tables"},
+};
+
+constexpr std::array kShowFlags = {
+    Flag{"--watch", "", "show it again and again, until Ctrl-C"},
+    Flag{"--every", "DURATION", "how often --watch shows it (default 2s)"},
+    Flag{"--sort", "KEY,...", "sort by these columns; -KEY: the highest first"},
 };
 
 // The second words of the commands that begin with this one.
@@ -64,23 +72,36 @@ std::string misfit(const Command& command, const Arguments& args,
   return "expected one " + std::string(wanted[0].name) + ", found also " + extra;
 }
 
+// The arguments up to the first that is neither a flag nor a flag's value.
+Args before_first_word(const Command& command, Args args) {
+  const std::vector<Flag> flags = all_flags(command);
+  std::size_t at = 0;
+  while (at < args.size() && args[at].size() > 1 && args[at].starts_with('-')) {
+    const auto flag = std::ranges::find(flags, args[at], &Flag::name);
+    at += flag != flags.end() && !flag->value.empty() ? 2 : 1;
+  }
+  return args.first(std::min(at, args.size()));
+}
+
 int run_one(const Command& command, Args args, Console& console,
             std::span<const Command> commands) {
   if (command.reach == Reach::unread)
     return command.run({command, Arguments::unread(args), console, commands});
-  if (asks_for_help(args)) {
+  const Args own =
+      command.flags_end == FlagsEnd::at_first_word ? before_first_word(command, args) : args;
+  if (asks_for_help(own)) {
     print_command_help(console.out, command);
     return kOk;
   }
-  std::vector<Flag> flags(command.flags.begin(), command.flags.end());
-  if (command.reach == Reach::server)
-    flags.insert(flags.end(), kServerFlags.begin(), kServerFlags.end());
   std::string error;
-  const std::optional<Arguments> parsed = Arguments::parse(args, flags, error);
+  const std::optional<Arguments> parsed =
+      Arguments::parse(args, all_flags(command), error, command.flags_end);
   if (!parsed) return bad_usage(console, command.name, error);
   error = misfit(command, *parsed, commands);
   if (!error.empty()) return bad_usage(console, command.name, error);
-  return command.run({command, *parsed, console, commands});
+  const Call call{command, *parsed, console, commands};
+  const bool again = command.shows != Shows::nothing && parsed->has("--watch");
+  return again ? run_again_and_again(call) : command.run(call);
 }
 
 int run_family(const std::string& word, Args args, Console& console,
@@ -133,12 +154,31 @@ int dispatch(Args args, Console& console, std::span<const Command> commands) {
 
 std::span<const Flag> server_flags() { return kServerFlags; }
 
+std::span<const Flag> flags_for(Shows shows) {
+  const std::span<const Flag> all = kShowFlags;
+  return all.first(shows == Shows::nothing ? 0 : shows == Shows::one ? 2 : 3);
+}
+
+std::vector<Flag> all_flags(const Command& command) {
+  std::vector<Flag> flags = own_flags(command);
+  if (command.reach == Reach::server)
+    flags.insert(flags.end(), kServerFlags.begin(), kServerFlags.end());
+  return flags;
+}
+
+std::vector<Flag> own_flags(const Command& command) {
+  std::vector<Flag> flags(command.flags.begin(), command.flags.end());
+  const std::span<const Flag> shared = flags_for(command.shows);
+  flags.insert(flags.end(), shared.begin(), shared.end());
+  return flags;
+}
+
 std::string_view version() { return BERTH_VERSION; }
 
 std::vector<Command> own_commands() {
   std::vector<Command> all;
   for (const auto& table :
-       {submit_commands(), workflow_commands(), task_commands(), stream_commands(),
+       {submit_commands(), workflow_commands(), wait_commands(), task_commands(), stream_commands(),
         change_commands(), signal_commands(), cluster_commands(), administration_commands(),
         put_commands(), sim_commands(), bench_commands(), exp_commands(), completion_commands(),
         manual_commands()})

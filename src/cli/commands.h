@@ -33,6 +33,13 @@ enum class Reach {
   unread,  // gets its arguments as they are, --help included
 };
 
+// What a command prints, and so which flags it takes for that.
+enum class Shows {
+  nothing,  // or what --watch and --sort mean nothing for
+  one,      // how one thing is: may be watched
+  list,     // a list of things: may be watched and sorted
+};
+
 struct Command;
 
 // What a command is run with.
@@ -54,10 +61,19 @@ struct Command {
   std::span<const Positional> positional = {};
   std::string_view description = {};  // sentences in lines that fit a terminal
   std::span<const std::string_view> examples = {};
+  Shows shows = Shows::nothing;
+  bool waits = false;  // for the end of a task, and ends as it does
+  FlagsEnd flags_end = FlagsEnd::at_dashes;
 };
 
 // The flags of every command that asks a server.
 std::span<const Flag> server_flags();
+// Those of commands that show this.
+std::span<const Flag> flags_for(Shows shows);
+// The command's own flags, with those for what it shows.
+std::vector<Flag> own_flags(const Command& command);
+// All that the command takes but --help: its own, then those of every command that asks a server.
+std::vector<Flag> all_flags(const Command& command);
 
 // Those of this library, in the order of the help.
 std::vector<Command> own_commands();
@@ -79,6 +95,7 @@ std::string_view version();
 // The tables of the files.
 std::span<const Command> submit_commands();
 std::span<const Command> workflow_commands();
+std::span<const Command> wait_commands();
 std::span<const Command> task_commands();
 std::span<const Command> stream_commands();
 std::span<const Command> change_commands();

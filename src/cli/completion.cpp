@@ -53,10 +53,8 @@ std::map<std::string, std::vector<std::string>> families(std::span<const Command
   return result;
 }
 
-std::vector<Flag> all_flags(const Command& command) {
-  std::vector<Flag> flags(command.flags.begin(), command.flags.end());
-  if (command.reach == Reach::server)
-    flags.insert(flags.end(), server_flags().begin(), server_flags().end());
+std::vector<Flag> offered_flags(const Command& command) {
+  std::vector<Flag> flags = all_flags(command);
   flags.push_back({"--help", "", "explain the command"});
   return flags;
 }
@@ -82,7 +80,7 @@ std::string shared_cases(std::span<const Command> commands) {
   for (const Command& command : commands) {
     text += "    " + in_quotes(command.name) + ")\n      case \"$prev\" in\n";
     std::vector<std::string> names;
-    for (const Flag& flag : all_flags(command)) {
+    for (const Flag& flag : offered_flags(command)) {
       names.emplace_back(flag.name);
       if (flag.value.empty()) continue;
       text += "        " + std::string(flag.name) + ") " + helper_call(completion_of(flag.value)) +
@@ -221,7 +219,7 @@ std::string fish_script(std::span<const Command> commands) {
   }
   for (const Command& command : known) {
     const std::string start = "complete -c berth" + fish_condition(command);
-    for (const Flag& flag : all_flags(command)) {
+    for (const Flag& flag : offered_flags(command)) {
       const bool is_long = flag.name.starts_with("--");
       text += start + (is_long ? " -l " : " -s ") + std::string(flag.name.substr(is_long ? 2 : 1));
       if (!flag.value.empty()) text += fish_argument(completion_of(flag.value));

@@ -117,8 +117,9 @@ constexpr std::array kCompletionCommands = {
             .usage = "bash|zsh|fish",
             .run = run_completion,
             .positional = kShell,
-            .description = "Names of queues, tenants, tasks, GPUs, kinds of GPU and models are "
-                           "asked of the server.",
+            .description =
+                "The script asks the server for the names of queues, tenants, tasks, GPUs,\n"
+                "kinds of GPU and models.",
             .examples = kCompletionExamples},
     Command{.name = "__complete",
             .group = Group::hidden,

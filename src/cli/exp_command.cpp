@@ -19,9 +19,9 @@ constexpr std::uint64_t kFirstSeed = 42;
 
 constexpr std::array kOpenbFlags = {
     Flag{"--traces", "DIR", "the folder of traces: DIR/openb holds the node list and pod lists"},
-    Flag{"--workload", "NAME", "only this pod list; may be given several times"},
+    Flag{"--workload", "NAME", "only this pod list; may be repeated"},
     Flag{"--policy", "NAME", "only this policy of ours: frag or frag-online"},
-    Flag{"--seeds", "N", "orders of arrival to take the mean of (default 10)"},
+    Flag{"--seeds", "N", "how many orders of arrival to average (default 10)"},
     Flag{"--write", "DIR", "write the scenarios for berth sim, and run nothing"},
     Flag{"--json", "", "print JSON instead of tables"},
 };

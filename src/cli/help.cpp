@@ -90,14 +90,16 @@ void print_command_help(std::ostream& out, const Command& command) {
     pairs.emplace_back(argument.name, argument.help);
   if (!pairs.empty()) out << "\narguments:\n";
   print_pairs(out, pairs);
-  if (!command.flags.empty()) out << "\noptions:\n" << flag_help(command.flags);
+  const std::vector<Flag> own = own_flags(command);
+  if (!own.empty()) out << "\noptions:\n" << flag_help(own);
   if (command.reach == Reach::server) {
     out << "\noptions of every command that asks a server:\n" << flag_help(server_flags());
   }
   out << "\nexit codes:\n";
   pairs.clear();
   for (const ExitCode& exit : kExitCodes) {
-    const bool concerns = command.reach == Reach::server || exit.code <= kBadInput;
+    const bool concerns =
+        exit.of_waiting ? command.waits : command.reach == Reach::server || exit.code <= kBadInput;
     if (concerns) pairs.emplace_back(std::to_string(exit.code), exit.meaning);
   }
   print_pairs(out, pairs);

@@ -2,10 +2,14 @@
 #include "cli/listing.h"
 
 #include <algorithm>
+#include <compare>
+#include <sstream>
 
 #include "base/assert.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "config/diagnostics.h"
+#include "config/quantity.h"
 
 namespace berth::cli {
 namespace {
@@ -15,7 +19,86 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? space + text : text + space;
 }
 
+std::string in_small_letters(std::string_view title) {
+  std::string name(title);
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return name;
+}
+
+bool is_empty(const Cell& cell) { return cell.text == "-"; }
+
+// Which of two cells comes first; empty ones come last, however the column is turned.
+std::strong_ordering compared(const Cell& a, const Cell& b, bool descends) {
+  if (is_empty(a) || is_empty(b)) return is_empty(a) <=> is_empty(b);
+  const std::strong_ordering upwards =
+      a.number && b.number ? *a.number <=> *b.number : a.text.compare(b.text) <=> 0;
+  return descends ? 0 <=> upwards : upwards;
+}
+
 }  // namespace
+
+Cell count_cell(std::uint64_t count) {
+  return {count_text(count), static_cast<std::int64_t>(count)};
+}
+Cell integer_cell(std::int64_t integer) { return {std::to_string(integer), integer}; }
+Cell age_cell(std::int64_t ms) { return {age_text(ms), ms}; }
+Cell time_cell(std::int64_t ms) { return {time_text(ms), ms}; }
+Cell vram_cell(std::int64_t mb) { return {config::vram_text(mb), mb}; }
+
+std::vector<SortKey> sort_keys(std::span<const std::string> given) {
+  std::vector<SortKey> keys;
+  for (const std::string& list : given) {
+    std::istringstream words(list);
+    for (std::string word; std::getline(words, word, ',');) {
+      const bool descends = word.starts_with('-');
+      keys.push_back({in_small_letters(word.substr(descends ? 1 : 0)), descends});
+    }
+  }
+  return keys;
+}
+
+std::vector<std::size_t> Listing::columns_of(std::span<const SortKey> keys,
+                                             std::string& error) const {
+  std::vector<std::string> names;
+  std::string list;
+  for (const Column& column : columns_) {
+    names.push_back(in_small_letters(column.title));
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  std::vector<std::size_t> columns;
+  for (const SortKey& key : keys) {
+    const auto found = std::ranges::find(names, key.column);
+    columns.push_back(static_cast<std::size_t>(found - names.begin()));
+    if (found != names.end() || !error.empty()) continue;
+    const std::string nearest = config::nearest_name(key.column, names);
+    error = "--sort: no column is named " + config::quoted(key.column) +
+            (nearest.empty() ? "" : "; did you mean " + config::quoted(nearest) + "?") +
+            (nearest.empty() ? "; the columns are " : " The columns are ") + list;
+  }
+  return columns;
+}
+
+std::string Listing::sort(std::span<const SortKey> keys) {
+  std::string error;
+  const std::vector<std::size_t> columns = columns_of(keys, error);
+  if (!error.empty()) return error;
+  const auto comes_first = [&](std::size_t a, std::size_t b) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::size_t column = columns[i];
+      const auto order = compared(rows_[a][column], rows_[b][column], keys[i].descends);
+      if (order != 0) return order < 0;
+    }
+    return false;
+  };
+  std::ranges::stable_sort(order_, comes_first);
+  std::vector<std::vector<Cell>> sorted;
+  for (const std::size_t place : order_)
+    sorted.push_back(std::move(rows_[place]));
+  rows_ = std::move(sorted);
+  return {};
+}
 
 void Listing::add(std::vector<Cell> row) {
   ASSERT(row.size() == columns_.size());
@@ -23,6 +106,7 @@ void Listing::add(std::vector<Cell> row) {
     cell.text = harmless(cell.text);
     if (cell.text.empty()) cell.text = "-";
   }
+  order_.push_back(rows_.size());
   rows_.push_back(std::move(row));
 }
 
@@ -95,11 +179,8 @@ std::string painted(const std::string& text, Colour colour, bool colours) {
 }
 
 std::string state_name(v1::TaskState state) {
-  std::string name = state == v1::TASK_STATE_UNSPECIFIED ? "unknown" : v1::TaskState_Name(state);
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return name;
+  return state == v1::TASK_STATE_UNSPECIFIED ? "unknown"
+                                             : in_small_letters(v1::TaskState_Name(state));
 }
 
 Cell state_cell(v1::TaskState state) {

@@ -71,10 +71,12 @@ std::string flag_entries(std::span<const Flag> flags) {
   return text;
 }
 
-std::string exit_entries() {
+// Those of waiting are only for commands that wait.
+std::string exit_entries(bool waits) {
   std::string text = ".SH \"EXIT STATUS\"\n";
-  for (const ExitCode& exit : kExitCodes)
-    text += tagged(bold(std::to_string(exit.code)), exit.meaning);
+  for (const ExitCode& exit : kExitCodes) {
+    if (waits || !exit.of_waiting) text += tagged(bold(std::to_string(exit.code)), exit.meaning);
+  }
   return text;
 }
 
@@ -89,6 +91,17 @@ std::string with_capital(std::string_view sentence) {
   std::string text(sentence);
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text + ".";
+}
+
+// An empty line parts them.
+std::vector<std::string> paragraphs_of(std::string_view text) {
+  std::vector<std::string> paragraphs;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find("\n\n"), text.size());
+    paragraphs.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 2, text.size()));
+  }
+  return paragraphs;
 }
 
 std::string table_row(std::string_view left, std::string_view right) {
@@ -120,13 +133,15 @@ std::string man_page(const Command& command) {
   for (const std::string& line : usage_lines(command))
     text += roff(line) + "\n";
   text += ".fi\n.SH DESCRIPTION\n" + roff(with_capital(command.summary)) + "\n";
-  if (!command.description.empty()) text += ".PP\n" + roff(command.description) + "\n";
+  for (const std::string& paragraph : paragraphs_of(command.description))
+    text += ".PP\n" + roff(paragraph) + "\n";
   for (const Positional& argument : command.positional)
     text += tagged(italic(argument.name), argument.help);
   const bool asks = command.reach == Reach::server;
-  if (asks || !command.flags.empty()) text += ".SH OPTIONS\n" + flag_entries(command.flags);
+  const std::vector<Flag> own = own_flags(command);
+  if (asks || !own.empty()) text += ".SH OPTIONS\n" + flag_entries(own);
   if (asks) text += ".SS \"Of every command that asks a server\"\n" + flag_entries(server_flags());
-  text += exit_entries();
+  text += exit_entries(command.waits);
   if (asks) text += variable_entries();
   if (!command.examples.empty()) text += ".SH EXAMPLES\n.nf\n";
   for (const std::string_view example : command.examples)
@@ -148,15 +163,18 @@ std::string man_overview(std::span<const Command> commands) {
       text += tagged(bold("berth-" + dashed(command.name)) + "(1)", command.summary);
     }
   }
-  return text + exit_entries() + variable_entries();
+  return text + exit_entries(true) + variable_entries();
 }
 
 std::string reference_section(const Command& command) {
   std::string text = "### berth " + std::string(command.name) + "\n\n";
   text += with_capital(command.summary);
-  std::string description(command.description);
-  std::ranges::replace(description, '\n', ' ');
-  if (!description.empty()) text += " " + description;
+  const char* before = " ";
+  for (std::string& paragraph : paragraphs_of(command.description)) {
+    std::ranges::replace(paragraph, '\n', ' ');
+    text += before + paragraph;
+    before = "\n\n";
+  }
   text += "\n\n```\n";
   for (const std::string& line : usage_lines(command))
     text += line + "\n";
@@ -166,7 +184,7 @@ std::string reference_section(const Command& command) {
     for (const Positional& argument : command.positional)
       text += table_row(argument.name, argument.help);
   }
-  if (!command.flags.empty()) text += "\n" + flag_rows(command.flags);
+  if (const auto own = own_flags(command); !own.empty()) text += "\n" + flag_rows(own);
   if (command.examples.empty()) return text;
   text += "\n```\n";
   for (const std::string_view example : command.examples)

@@ -3,8 +3,10 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace berth::cli {
@@ -28,6 +30,17 @@ std::optional<std::string> environment_variable(const std::string& name) {
   return value;
 }
 
+std::string current_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  return error ? "" : folder.string();
+}
+
+int terminal_rows() {
+  struct winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 }  // namespace
 
 Console process_console() {
@@ -36,8 +49,11 @@ Console process_console() {
           .err_is_terminal = isatty(STDERR_FILENO) == 1,
           .out_is_terminal = isatty(STDOUT_FILENO) == 1,
           .in = isatty(STDIN_FILENO) == 1 ? &std::cin : nullptr,
+          .data = &std::cin,
           .env = environment_variable,
-          .catch_interrupts = catch_interrupts};
+          .catch_interrupts = catch_interrupts,
+          .folder = current_folder,
+          .rows = terminal_rows};
 }
 
 }  // namespace berth::cli

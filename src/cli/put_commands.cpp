@@ -17,41 +17,49 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 constexpr std::array kTenantFlags = {
-    Flag{"--weight", "NUMBER", "its share against the others'"},
-    Flag{"--parent", "TENANT", "that it stands below; \"\": none"},
-    Flag{"--max-queue-size", "N", "live tasks it may have"},
-    Flag{"--token-bucket-size", "N", "tokens it may save up"},
+    Flag{"--weight", "NUMBER", "its share, compared with other tenants"},
+    Flag{"--parent", "TENANT", "the tenant above it; \"\": none"},
+    Flag{"--max-queue-size", "N", "how many live tasks it may have"},
+    Flag{"--token-bucket-size", "N", "how many tokens it may save up"},
     Flag{"--token-refill-rate", "N", "tokens it gets each second"},
     Flag{"--daily-token-limit", "N", "tokens it may spend each day"},
     Flag{"--guaranteed-gpus", "NUMBER", "GPUs it always gets"},
-    Flag{"--borrow-gpus", "NUMBER", "GPUs it may use beyond these"},
+    Flag{"--borrow-gpus", "NUMBER", "GPUs it may use beyond the guaranteed ones"},
     Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
     Flag{"--isolation", "none|batch|slice|gpu", "what it never shares with other tenants"},
-    Flag{"--tier", "0|1|2|3", "the best its tasks may have, and their default"},
-    Flag{"--commands", "true|false", "whether its tasks may have some"},
+    Flag{"--tier", "0|1|2|3", "the best tier its tasks may have, and their default"},
+    Flag{"--commands", "true|false", "whether its tasks may be commands"},
 };
 constexpr std::array kQueueFlags = {
-    Flag{"--model", "MODEL", "that its batches need"},
-    Flag{"--max-batch-size", "N", "tasks in a batch"},
-    Flag{"--max-batch-wait", "DURATION", "how long a batch may fill"},
-    Flag{"--adaptive", "true|false", "whether the wait follows the arrivals"},
+    Flag{"--model", "MODEL", "the model that its batches need"},
+    Flag{"--max-batch-size", "N", "how many tasks a batch may have"},
+    Flag{"--max-batch-wait", "DURATION", "how long a batch may wait to fill"},
+    Flag{"--adaptive", "true|false", "whether that wait follows the arrivals"},
     Flag{"--refuse-late", "true|false", "whether work that would start too late is refused"},
     Flag{"--max-gpus", "NUMBER", "GPUs it may use at once"},
     Flag{"--min-gpus", "NUMBER", "GPUs that are kept for it"},
-    Flag{"--batch-base", "DURATION", "what a batch takes, however small"},
-    Flag{"--batch-per-task", "DURATION", "what each task adds"},
-    Flag{"--work-class", "NAME", "whose speed counts on each GPU; \"\": the general one"},
-    Flag{"--commands", "true|false", "whether its tasks may have some"},
+    Flag{"--batch-base", "DURATION", "time that a batch takes, however small"},
+    Flag{"--batch-per-task", "DURATION", "time that each task adds"},
+    Flag{"--work-class", "NAME",
+         "class of work whose speed counts on each GPU; \"\": the general one"},
+    Flag{"--commands", "true|false", "whether its tasks may be commands"},
     Flag{"--executor", "simulated|process", "what runs its tasks"},
-    Flag{"--ranks", "gpu|node", "what a gang's command runs once for"},
+    Flag{"--ranks", "gpu|node", "run a gang's command once for each of these"},
+    Flag{"--batch-commands", "true|false", "whether its commands may share a batch"},
+    Flag{"--max-queue-size", "N", "how many tasks may wait in it"},
+    Flag{"--max-task-gpus", "N", "how many GPUs one task may ask for"},
+    Flag{"--default-share", "NUMBER", "the part of a GPU for tasks that name none"},
+    Flag{"--default-tolerated-wait", "DURATION", "the tolerated wait of tasks that name none"},
+    Flag{"--default-run-limit", "DURATION", "the run limit of tasks that name none"},
+    Flag{"--max-run-limit", "DURATION", "the longest run limit that a task may name"},
 };
 constexpr std::array kModelFlags = {
     Flag{"--weights", "SIZE", "VRAM of the weights"},
-    Flag{"--vram-per-task", "SIZE", "VRAM of each task beside them"},
+    Flag{"--vram-per-task", "SIZE", "VRAM that each task needs beside them"},
     Flag{"--load-time", "DURATION", "how long a load takes"},
     Flag{"--keep-alive", "DURATION", "how long an idle model stays while no work waits for it"},
 };
-constexpr std::array kName = {Positional{"NAME", "made if it is not there"}};
+constexpr std::array kName = {Positional{"NAME", "its name; it is made if it is not there"}};
 
 constexpr std::array<std::string_view, 2> kTenantExamples = {
     "berth put tenant research --weight 2 --max-gpus 8",
@@ -97,7 +105,7 @@ void read_field(google::protobuf::Message& config, const FieldDescriptor& field,
       break;
     case FieldDescriptor::CPPTYPE_INT64: {
       const std::string& name = field.name();
-      const auto number = name.ends_with("_ms")   ? values.duration_ms(flag)
+      const auto number = name.ends_with("_ms")   ? values.duration_ms(flag, 0)
                           : name.ends_with("_mb") ? values.size_mb(flag)
                                                   : values.integer(flag, 0, INT64_MAX);
       reflection.SetInt64(&config, &field, number.value_or(0));
@@ -136,7 +144,7 @@ int put(const Call& call, const std::string& kind, const auto& send) {
   if (!session) return code;
   const auto answer = send(session->client(), request);
   if (!answer) return session->fail("put " + kind + " " + request.name(), answer.failure());
-  if (session->format() == Format::json) session->print_json(*answer);
+  if (session->as_document()) session->print_document(*answer);
   session->say(kind + " " + request.name() + (answer->created() ? " made" : " changed") +
                "; next: berth " + kind + "s " + shell_word(request.name()));
   return kOk;
@@ -171,9 +179,9 @@ constexpr Command command(std::string_view name, std::string_view summary, int (
           .flags = flags,
           .positional = kName,
           .description =
-              "A field that is not given keeps its value, or its default for a new one. What is\n"
-              "put holds against the configuration file, also after a reload or a restart, until\n"
-              "'berth config revert' undoes it.",
+              "What you do not give keeps its value; a new one has the default. What you put wins\n"
+              "over the configuration file, also after a reload or a restart, until you undo it\n"
+              "with 'berth config revert'.",
           .examples = examples};
 }
 

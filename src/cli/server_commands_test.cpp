@@ -4,6 +4,7 @@
 
 #include "cli/session.h"
 #include "cli/testing/shell.h"
+#include "cli/testing/tasks.h"
 
 namespace berth::cli::server_commands_test {
 namespace {
@@ -11,7 +12,9 @@ namespace {
 using client::testing::detailed;
 using client::testing::Reply;
 using testing::kNow;
+using testing::pending_task;
 using testing::Ran;
+using testing::running_task;
 using testing::ServedShell;
 
 class ServerCommands : public ::testing::Test, protected ServedShell {};
@@ -21,33 +24,6 @@ Message from_json(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text, &message).ok()) << text;
   return message;
-}
-
-v1::TaskStatus pending_task() {
-  v1::TaskStatus task;
-  task.set_task_id("train-1");
-  task.set_task_no(12);
-  task.set_user_id("research");
-  task.set_task_type("llm");
-  task.set_state(v1::PENDING);
-  task.set_submitted_unix_ms(kNow - 192'000);
-  task.set_gpu_memory_mb(8192);
-  task.set_position(3);
-  task.mutable_reason()->set_code("vram_short");
-  task.mutable_reason()->set_message("no GPU has enough free VRAM: needs 8192 MiB, a0 has 512");
-  return task;
-}
-
-v1::TaskStatus running_task() {
-  v1::TaskStatus task = pending_task();
-  task.set_task_id("run");
-  task.set_state(v1::RUNNING);
-  task.clear_reason();
-  task.clear_position();
-  task.add_gpus("a0");
-  task.set_attempts(1);
-  task.set_started_unix_ms(kNow - 5000);
-  return task;
 }
 
 // ---- Tasks
@@ -68,7 +44,7 @@ TEST_F(ServerCommands, TasksAreATableWithAReasonForAllThatDoNotRun) {
             "train-1  research  llm    pending  3m12s  -     no GPU has enough free VRAM: needs "
             "8192 MiB, a0 has 512\n"
             "run      research  llm    running  3m12s  a0    -\n"
-            "train-1  research  llm    pending  3m12s  -     competes in its queue, position 3\n");
+            "train-1  research  llm    pending  3m12s  -     waits for its turn, position 3\n");
   EXPECT_EQ(run({"tasks", "-o", "name"}).out, "train-1\nrun\ntrain-1\n");
   EXPECT_FALSE(run({"tasks", "--no-headers"}).out.starts_with("TASK"));
   const std::string wide = run({"tasks", "-o", "wide"}).out;
@@ -82,7 +58,7 @@ TEST_F(ServerCommands, TasksAreChosenByFlags) {
   const Ran ran = run({"tasks", "--tenant", "a", "--queue", "q", "--group", "g", "--state",
                        "pending", "--state", "waiting", "--label", "k=v", "--limit", "7"});
   EXPECT_EQ(ran.code, kOk);
-  EXPECT_EQ(ran.err, "no live task matches; --all shows ended\n");
+  EXPECT_EQ(ran.err, "no live task matches; --all shows ended ones\n");
   auto request = server.request<v1::ListTasksRequest>("ListTasks");
   EXPECT_EQ(request.filter().user_id(), "a");
   EXPECT_EQ(request.filter().task_type(), "q");
@@ -219,6 +195,7 @@ TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
   bare.set_unit("milli-GPUs");
   bare.set_subject("research");
   bare.set_never(true);
+  answer.mutable_status()->set_position(2);
   answer.set_ahead_in_flow(1);
   answer.set_ahead_in_queue(2);
   answer.set_holder_gpu("a0");
@@ -233,8 +210,8 @@ TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
       "  1. no GPU has enough free VRAM: needs 8192 MiB, a0 has 512 [vram_short]\n"
       "  2. tenant_at_max: needs 3000 milli-GPUs, research has 1000 milli-GPUs (waiting "
       "cannot help)\n"
-      "Ahead of it: 1 task of its tenant, 2 tasks in its queue.\n"
-      "The first help is the end of what runs on a0, expected 2026-11-18 11:08:50Z (in "
+      "Ahead of it: 1 task of its tenant. It is number 2 of 3 in its queue.\n"
+      "It can move on when the work on a0 ends, expected 2026-11-18 11:08:50Z (in "
       "2m10s).\n"
       "Expected start: 2026-11-18 11:08:51Z (in 2m11s), between 2026-11-18 11:07:45Z (in 1m05s) "
       "and 2026-11-18 11:11:02Z (in 4m22s).\n");
@@ -302,7 +279,7 @@ TEST_F(ServerCommands, AGroupIsCountedThenAskedAboutThenCancelled) {
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_EQ(ran.err,
             "3 tasks match\nberth: error: not confirmed: 3 tasks would be cancelled; nothing was "
-            "done. Say --yes to do it.\n");
+            "done. Add --yes to do it.\n");
   EXPECT_TRUE(server.request<v1::CancelTaskRequest>("CancelTask").dry_run());
   terminal = true;
   input = "n\n";
@@ -381,6 +358,7 @@ std::vector<v1::TaskEvent> two_events() {
     events[i].set_sequence(40 + i);
     events[i].set_at_unix_ms(kNow);
     events[i].set_task_id("t1");
+    events[i].set_user_id("user-123");
     events[i].set_task_type("llm");
     events[i].set_state(i == 0 ? v1::PENDING : v1::RUNNING);
   }
@@ -393,12 +371,12 @@ TEST_F(ServerCommands, EventsAreLines) {
   EXPECT_EQ(ran.code, kOk);
   EXPECT_EQ(
       ran.out,
-      "     SEQUENCE  TIME                  TASK                QUEUE         STATE      GPUS     "
-      "REASON\n"
-      "           40  2026-11-18 11:06:40Z  t1                  llm           pending    -        "
-      "-\n"
-      "           41  2026-11-18 11:06:40Z  t1                  llm           running    -        "
-      "-\n");
+      "     SEQUENCE  TIME                  TASK                TENANT        QUEUE         STATE  "
+      "    GPUS     REASON\n"
+      "           40  2026-11-18 11:06:40Z  t1                  user-123      llm           pending"
+      "    -        -\n"
+      "           41  2026-11-18 11:06:40Z  t1                  user-123      llm           running"
+      "    -        -\n");
   auto request = server.request<v1::TaskEventsRequest>("TaskEvents");
   EXPECT_TRUE(request.from_start());
   EXPECT_FALSE(request.follow());
@@ -410,6 +388,10 @@ TEST_F(ServerCommands, EventsAreLines) {
   EXPECT_EQ(request.after_sequence(), 39U);
   EXPECT_FALSE(request.from_start());
   EXPECT_EQ(run({"events", "--follow", "-o", "name"}).out, "t1\nt1\n");
+  const std::string yaml = run({"events", "--watch", "-o", "yaml"}).out;
+  EXPECT_TRUE(yaml.starts_with("---\nsequence: \"40\"\n")) << yaml;
+  EXPECT_NE(yaml.find("\n---\nsequence: \"41\"\n"), std::string::npos) << yaml;
+  EXPECT_TRUE(server.request<v1::TaskEventsRequest>("TaskEvents").follow());
 }
 
 TEST_F(ServerCommands, CtrlCEndsTheWatchAndSaysWhereItStopped) {

@@ -6,14 +6,16 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include "cli/field_names.h"
 #include "cli/text.h"
 #include "cli/values.h"
+#include "cli/yaml.h"
 #include "config/diagnostics.h"
 
 namespace berth::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFormats = {"table", "wide", "json", "name"};
+constexpr std::array<std::string_view, 5> kFormats = {"table", "wide", "json", "yaml", "name"};
 
 std::optional<Format> read_format(Values& values) {
   const std::string given = values.has("-o") ? values.text("-o") : "table";
@@ -42,6 +44,38 @@ std::string harmless_lines(std::string_view text) {
     result += (result.empty() ? "" : "\n  ") + harmless(text.substr(0, end));
   }
   return result;
+}
+
+// What the server said, in the words of the shell: its sentence, and what is wrong with each flag.
+std::string sentences_of(const client::Failure& failure, const FieldNames& names) {
+  std::string lines;
+  for (const client::FieldProblem& problem : failure.fields) {
+    lines +=
+        "\n  " + harmless(names.of(problem.field) + ": " + names.in_sentence(problem.description));
+  }
+  const auto& fields = failure.fields;
+  const bool only_repeats = !fields.empty() && failure.message.starts_with(fields[0].field + ": " +
+                                                                           fields[0].description);
+  if (!only_repeats) return harmless_lines(names.in_sentence(failure.message)) + lines;
+  if (fields.size() == 1) return lines.substr(3);
+  return std::to_string(fields.size()) + " things are wrong" + lines;
+}
+
+// Puts the one list of the answer into this order.
+void put_in_order(google::protobuf::Message& answer, const std::vector<std::size_t>& order) {
+  const google::protobuf::Reflection& reflection = *answer.GetReflection();
+  for (int i = 0; i < answer.GetDescriptor()->field_count(); ++i) {
+    const auto* field = answer.GetDescriptor()->field(i);
+    if (!field->is_repeated() || field->message_type() == nullptr) continue;
+    ASSERT(order.size() == static_cast<std::size_t>(reflection.FieldSize(answer, field)));
+    std::vector<google::protobuf::Message*> rows;
+    for (std::size_t left = order.size(); left > 0; --left)
+      rows.push_back(reflection.ReleaseLast(&answer, field));
+    std::ranges::reverse(rows);
+    for (const std::size_t place : order)
+      reflection.AddAllocatedMessage(&answer, field, rows[place]);
+    return;
+  }
 }
 
 }  // namespace
@@ -90,9 +124,14 @@ client::Clock::time_point Session::patience() const {
   return timeout_ ? client::Clock::now() + *timeout_ : client::Clock::time_point::max();
 }
 
-int Session::show(const google::protobuf::Message& answer, const Listing& listing) const {
-  if (format_ == Format::json) {
-    print_json(answer);
+int Session::show(google::protobuf::Message& answer, Listing& listing) const {
+  if (const auto keys = sort_keys(args().values("--sort")); !keys.empty()) {
+    const std::string error = listing.sort(keys);
+    if (!error.empty()) return bad_usage(call(), error);
+    put_in_order(answer, listing.order());
+  }
+  if (as_document()) {
+    print_document(answer);
   } else if (format_ == Format::name) {
     listing.print_names(console().out);
   } else {
@@ -101,15 +140,19 @@ int Session::show(const google::protobuf::Message& answer, const Listing& listin
   return kOk;
 }
 
-void Session::print_json(const google::protobuf::Message& message, bool one_line) const {
+void Session::print_document(const google::protobuf::Message& message, bool one_of_several) const {
   google::protobuf::util::JsonPrintOptions options;
+  const bool one_line = one_of_several && format_ == Format::json;
   options.add_whitespace = !one_line;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string text;
   const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
   ASSERT(status.ok());
-  console().out << text << (one_line ? "\n" : "");
+  if (format_ == Format::yaml)
+    console().out << (one_of_several ? "---\n" : "") << yaml_of_json(text);
+  else
+    console().out << text << (one_line ? "\n" : "");
 }
 
 std::string Session::nearest(const client::Failure& failure) {
@@ -135,11 +178,8 @@ int Session::fail(const std::string& what, const client::Failure& failure) {
     return complain(console(), "cannot " + what + ": " + not_there->why + "\n" + not_there->advice,
                     kUnavailable);
   }
-  std::string text = "cannot " + what + ": " + harmless_lines(failure.message) + nearest(failure);
-  for (const client::FieldProblem& problem : failure.fields) {
-    const std::string line = problem.field + ": " + problem.description;
-    if (line != failure.message) text += "\n  " + harmless(line);
-  }
+  std::string text = "cannot " + what + ": " + sentences_of(failure, FieldNames(call().command)) +
+                     nearest(failure);
   const std::string advice = advice_for(failure, approach_.server);
   if (!advice.empty()) text += "\n" + advice;
   return complain(console(), text, exit_code_of(failure.code));
@@ -171,6 +211,9 @@ int exit_code_of(grpc::StatusCode code) {
 }
 
 std::string advice_for(const client::Failure& failure, const std::string& server) {
+  if (const auto tenant = failure.metadata.find("tenant"); tenant != failure.metadata.end()) {
+    if (failure.reason == "unknown_task") return "Add --tenant " + shell_word(tenant->second) + ".";
+  }
   if (failure.retry_after) return "Try again in " + time_text(failure.retry_after->count()) + ".";
   switch (failure.code) {
     case grpc::StatusCode::UNAVAILABLE:

@@ -17,7 +17,7 @@
 
 namespace berth::cli {
 
-enum class Format { table, wide, json, name };
+enum class Format { table, wide, json, yaml, name };
 
 class Session {
  public:
@@ -36,13 +36,20 @@ class Session {
   // When what the command waits for has taken too long: --timeout from now, or never.
   client::Clock::time_point patience() const;
 
-  // Prints the answer in the format asked for; always returns kOk.
-  int show(const google::protobuf::Message& answer, const Listing& listing) const;
-  void print_json(const google::protobuf::Message& message, bool one_line = false) const;
+  // Whether the answer is printed as a document, for programs.
+  bool as_document() const { return format_ == Format::json || format_ == Format::yaml; }
+  // Whether it is printed for people.
+  bool as_table() const { return format_ == Format::table || format_ == Format::wide; }
+
+  // Prints the answer in the format and the order asked for. The listing's rows are the answer's
+  // one list. Returns the exit code: kBadInput where --sort names no column.
+  int show(google::protobuf::Message& answer, Listing& listing) const;
+  // As JSON or YAML. One of several: a line of JSON, or a document of YAML.
+  void print_document(const google::protobuf::Message& message, bool one_of_several = false) const;
   // A remark on stderr, for people.
   void say(const std::string& text) const { console().err << text << "\n"; }
 
-  // "berth: error: cannot WHAT: …" with the wrong fields and what to do; returns the exit code.
+  // "berth: error: cannot WHAT: …" with the wrong flags and what to do; returns the exit code.
   int fail(const std::string& what, const client::Failure& failure);
 
  private:

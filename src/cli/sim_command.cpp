@@ -23,11 +23,12 @@ namespace {
 
 constexpr std::int64_t kMostSeeds = 100'000;
 
-constexpr Flag kSet{"--set", "PATH=VALUE",
-                    "change a key of the scenario; may be given several times"};
+constexpr Flag kSet{"--set", "PATH=VALUE", "change a key of the scenario; may be repeated"};
 constexpr Flag kSeed{"--seed", "N", "use this seed instead of the scenario's"};
-constexpr Flag kSeeds{"--seeds", "N", "run N seeds, from the seed on, and show how results vary"};
-constexpr Flag kMedians{"--seeds", "N", "run N seeds, from the seed on, and show the medians"};
+constexpr Flag kSeeds{"--seeds", "N",
+                      "run N seeds, beginning with the seed, and show how results vary"};
+constexpr Flag kMedians{"--seeds", "N",
+                        "run N seeds, beginning with the seed, and show the medians"};
 constexpr Flag kJson{"--json", "", "print JSON instead of tables"};
 constexpr Flag kQuiet{"--quiet", "", "print no tables and no progress"};
 
@@ -38,7 +39,7 @@ constexpr std::array kSimFlags = {
     kSeed,
     kSeeds,
     Flag{"--policy", "NAME",
-         "fair, fifo, round_robin, cost_aware, sticky or slowdown, not the scenario's"},
+         "instead of the scenario's: fair, fifo, round_robin, cost_aware, sticky, slowdown"},
     kSet,
     kQuiet,
 };

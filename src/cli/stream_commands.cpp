@@ -14,21 +14,22 @@ namespace {
 using client::Next;
 
 constexpr std::array kEventsFlags = {
-    Flag{"--follow", "", "go on with what happens from now on"},
-    Flag{"--task", "ID", "of this task; may be given several times"},
+    Flag{"--follow", "", "then go on with what happens, until Ctrl-C"},
+    Flag{"--watch", "", "the same as --follow"},
+    Flag{"--task", "ID", "only this task's; may be repeated"},
     kTenantFlag,
     kQueueFlag,
     kGroupFlag,
     kStateFlag,
     kLabelFlag,
-    Flag{"--from", "N", "from this sequence number on (default: the oldest; with --follow: now)"},
+    Flag{"--from", "N", "start at this sequence number (default: the oldest; with --follow: now)"},
 };
 constexpr std::array kLogsFlags = {
     Flag{"--follow", "", "go on until the task ends"},
-    Flag{"--attempt", "N", "of this attempt (default: the last)"},
+    Flag{"--attempt", "N", "the output of this attempt (default: the last)"},
     Flag{"--stderr", "", "only what it wrote to stderr, printed to stdout"},
     Flag{"--stdout", "", "only what it wrote to stdout"},
-    Flag{"--tenant", "TENANT", "whose task it is (default: the token's)"},
+    Flag{"--tenant", "TENANT", "the tenant of the task (default: the token's, or \"default\")"},
 };
 constexpr std::array kStreamedId = {
     Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
@@ -41,8 +42,8 @@ constexpr std::array<std::string_view, 2> kLogsExamples = {"berth logs train-1 -
                                                            "berth logs train-1 --attempt 1"};
 
 // A line of a table that never ends: columns of fixed width, longer texts push the rest.
-std::string event_line(const std::array<Cell, 7>& cells, bool colours) {
-  constexpr std::array<std::size_t, 7> kWidths = {13, 20, 18, 12, 9, 7, 0};
+std::string event_line(const std::array<Cell, 8>& cells, bool colours) {
+  constexpr std::array<std::size_t, 8> kWidths = {13, 20, 18, 12, 12, 9, 7, 0};
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::string text = harmless(cells[i].text);
@@ -57,15 +58,15 @@ std::string event_line(const std::array<Cell, 7>& cells, bool colours) {
 
 void print_event(const Session& session, const v1::TaskEvent& event) {
   std::ostream& out = session.console().out;
-  if (session.format() == Format::json) {
-    session.print_json(event, true);
+  if (session.as_document()) {
+    session.print_document(event, true);
   } else if (session.format() == Format::name) {
     out << harmless(event.task_id()) << "\n";
   } else {
     const std::string reason = sentence_of(event.reason());
     out << event_line(
         {std::to_string(event.sequence()), instant_text(event.at_unix_ms()), event.task_id(),
-         event.task_type(), state_cell_of(event), joined(event.gpus()), reason},
+         event.user_id(), event.task_type(), state_cell_of(event), joined(event.gpus()), reason},
         session.look().colours);
   }
   out.flush();
@@ -90,15 +91,15 @@ int run_events(const Call& call) {
   Values values(call);
   v1::TaskEventsRequest request;
   *request.mutable_filter() = read_filter(call, values);
-  request.set_follow(values.has("--follow"));
+  request.set_follow(values.has("--follow") || values.has("--watch"));
   const auto from = values.integer("--from", 0, INT64_MAX);
   if (!values.ok()) return values.refuse();
   if (from && *from > 1) request.set_after_sequence(static_cast<std::uint64_t>(*from - 1));
   request.set_from_start(from ? *from <= 1 : !request.follow());
 
-  const bool table = session->format() == Format::table || session->format() == Format::wide;
-  if (table && session->look().headers)
-    call.console.out << event_line({"SEQUENCE", "TIME", "TASK", "QUEUE", "STATE", "GPUS", "REASON"},
+  if (session->as_table() && session->look().headers)
+    call.console.out << event_line({"SEQUENCE", "TIME", "TASK", "TENANT", "QUEUE", "STATE", "GPUS",
+                                    "REASON"},
                                    false)
                      << std::flush;
   const auto failure = print_events(*session, request, session->patience());
@@ -148,12 +149,12 @@ int run_logs(const Call& call) {
 constexpr std::array kStreamCommands = {
     Command{.name = "events",
             .group = Group::work,
-            .summary = "show what happened to tasks, and what happens",
+            .summary = "show what happened to tasks; with --follow, what happens",
             .usage = "[OPTIONS]",
             .run = run_events,
             .reach = Reach::server,
             .flags = kEventsFlags,
-            .description = "With -o json one line for each event.",
+            .description = "With -o json each event is a line, with -o yaml a document.",
             .examples = kEventsExamples},
     Command{.name = "logs",
             .group = Group::work,

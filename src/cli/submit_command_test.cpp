@@ -56,6 +56,99 @@ TEST_F(Submit, PrintsTheIdAndSaysWhatToDoNext) {
   EXPECT_FALSE(sent().has_tier());
   EXPECT_FALSE(sent().has_gpus());
   EXPECT_FALSE(sent().has_retry());
+  EXPECT_EQ(sent().workdir(), "/home/ann/project");
+  EXPECT_TRUE(sent().env().empty());
+}
+
+TEST_F(Submit, AnArrayIsNamedAnewEachTime) {
+  ASSERT_EQ(run({"submit", "--queue", "q", "--array", "0-99%10", "--", "c"}).code, kOk);
+  EXPECT_EQ(sent().array().indices(), "0-99");
+  EXPECT_EQ(sent().array().at_once(), 10U);
+  EXPECT_TRUE(sent().task_id().starts_with("array-")) << sent().task_id();
+  ASSERT_EQ(run({"submit", "--queue", "q", "--array", "7", "--group", "g", "--", "c"}).code, kOk);
+  EXPECT_TRUE(sent().task_id().starts_with("g-")) << sent().task_id();
+  EXPECT_EQ(sent().group(), "");
+  ASSERT_EQ(run({"submit", "--queue", "q", "--array", "7", "--id", "x", "--", "c"}).code, kOk);
+  EXPECT_EQ(sent().task_id(), "x");
+  const Ran wrong = run({"submit", "--queue", "q", "--array", "7%", "--wait", "--", "c"});
+  EXPECT_EQ(wrong.code, kBadInput);
+  EXPECT_NE(wrong.err.find("--array: expected a number"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("--wait waits for one task"), std::string::npos) << wrong.err;
+}
+
+// So that an activated environment is the one that runs.
+TEST_F(Submit, ACommandRunsWhereItWasSubmittedWithTheEnvironmentThatIsActive) {
+  environment["PATH"] = "/venv/bin:/usr/bin";
+  environment["VIRTUAL_ENV"] = "/venv";
+  environment["CONDA_PREFIX"] = "";
+  environment["HF_TOKEN"] = "s3cret";
+  ASSERT_EQ(run({"submit", "--queue", "q", "--env", "A=1", "--", "c"}).code, kOk);
+  EXPECT_EQ(sent().workdir(), "/home/ann/project");
+  EXPECT_EQ(sent().env_size(), 3);
+  EXPECT_EQ(sent().env().at("PATH"), "/venv/bin:/usr/bin");
+  EXPECT_EQ(sent().env().at("VIRTUAL_ENV"), "/venv");
+  EXPECT_EQ(sent().env().at("A"), "1");
+  ASSERT_EQ(
+      run({"submit", "--queue", "q", "--env", "PATH=/bin", "--env", "HF_TOKEN", "--", "c"}).code,
+      kOk);
+  EXPECT_EQ(sent().env().at("PATH"), "/bin");
+  EXPECT_EQ(sent().env().at("HF_TOKEN"), "s3cret");
+  ASSERT_EQ(run({"submit", "--queue", "q", "--no-env", "--no-workdir", "--", "c"}).code, kOk);
+  EXPECT_TRUE(sent().env().empty());
+  EXPECT_EQ(sent().workdir(), "");
+  ASSERT_EQ(run({"submit", "--queue", "q", "--payload", "p"}).code, kOk);
+  EXPECT_TRUE(sent().env().empty()) << "these are for commands";
+  EXPECT_EQ(sent().workdir(), "");
+}
+
+TEST_F(Submit, AFolderIsSentWhole) {
+  for (const auto& [given, whole] :
+       std::vector<std::pair<std::string, std::string>>{{"runs/7", "/home/ann/project/runs/7"},
+                                                        {"../data/", "/home/ann/data"},
+                                                        {".", "/home/ann/project"},
+                                                        {"/scratch", "/scratch"}}) {
+    ASSERT_EQ(run({"submit", "--queue", "q", "--workdir", given, "--", "c"}).code, kOk);
+    EXPECT_EQ(sent().workdir(), whole);
+  }
+  Ran ran = run({"submit", "--queue", "q", "--workdir", "a", "--no-workdir", "--env", "NOT_SET",
+                 "--env", "=x", "--", "c"});
+  EXPECT_EQ(ran.err,
+            "berth submit: --env: \"NOT_SET\" is not set here; give --env NOT_SET=VALUE\n"
+            "berth submit: --env: expected KEY=VALUE, found \"=x\"\n"
+            "berth submit: give --workdir or --no-workdir, not both\n"
+            "Try 'berth submit --help'.\n");
+  folder = "";  // somebody has removed it
+  ran = run({"submit", "--queue", "q", "--", "c"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_NE(ran.err.find("--no-workdir"), std::string::npos) << ran.err;
+}
+
+TEST_F(Submit, OutputGoesToFilesThatAreNamedByTheTask) {
+  ASSERT_EQ(run({"submit", "--queue", "q", "--group", "it's", "--output", "logs/%x-%j.out",
+                 "--error", "e%%", "--", "echo", "hi"})
+                .code,
+            kOk);
+  ASSERT_EQ(sent().command().argv_size(), 6);
+  EXPECT_EQ(sent().command().argv(0), "/bin/sh");
+  EXPECT_EQ(sent().command().argv(2),
+            "exec \"$@\" >>'logs/it'\\''s-'\"$BERTH_TASK_ID\"'.out' 2>>'e%'");
+  EXPECT_EQ(sent().command().argv(5), "hi");
+  ASSERT_EQ(run({"submit", "--queue", "q", "--output", "o", "--", "c"}).code, kOk);
+  EXPECT_EQ(sent().command().argv(2), "exec \"$@\" >>'o' 2>&1");
+  EXPECT_NE(run({"submit", "--queue", "q", "--output", "%q", "--", "c"}).err.find("only %j"),
+            std::string::npos);
+}
+
+TEST_F(Submit, ZeroIsTakenWhereItMeansSomething) {
+  ASSERT_EQ(run({"submit", "--queue", "q", "--attempts", "2", "--backoff", "0s", "--restart-cost",
+                 "0", "--checkpoint-interval", "0s", "--not-before", "+0s", "--", "c"})
+                .code,
+            kOk);
+  EXPECT_EQ(sent().retry().backoff_ms(), 0);
+  EXPECT_EQ(sent().not_before_unix_ms(), kNow);
+  EXPECT_EQ(run({"submit", "--queue", "q", "--tolerated-wait", "0s", "--", "c"}).err,
+            "berth submit: --tolerated-wait: expected a duration of 1ms or more, such as 500ms, "
+            "90s, 5min or 2h, found \"0s\"\nTry 'berth submit --help'.\n");
 }
 
 TEST_F(Submit, EveryFlagReachesTheServer) {
@@ -187,7 +280,7 @@ TEST_F(Submit, NoGpuIsSentAsNone) {
 
 TEST_F(Submit, AllThatIsWrongIsSaidAtOnceAndNothingIsSent) {
   const Ran ran = run({"submit", "--vram", "8", "--memory", "lots", "--cpus", "0", "--tier", "4",
-                       "--retry-on", "crsh", "--label", "x", "echo", "--payload", "p"});
+                       "--retry-on", "crsh", "--label", "x"});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_EQ(ran.err,
             "berth submit: expected --queue QUEUE; 'berth queues' lists them\n"
@@ -198,12 +291,15 @@ TEST_F(Submit, AllThatIsWrongIsSaidAtOnceAndNothingIsSent) {
             "berth submit: --memory: expected a size such as 8GB or 512MB, found \"lots\"\n"
             "berth submit: --tier: expected an integer from 0 to 3, found \"4\"\n"
             "berth submit: --retry-on: no failure is named \"crsh\"; did you mean \"crash\"?\n"
-            "berth submit: unexpected argument \"echo\"; the command stands behind --\n"
+            "berth submit: give a command behind --, a script, or --payload\n"
             "Try 'berth submit --help'.\n");
   EXPECT_EQ(server.calls("SubmitTask"), 0U);
   EXPECT_NE(run({"submit", "--queue", "q", "--payload", "p", "--", "c"})
                 .err.find("give a command or --payload, not both"),
             std::string::npos);
+  EXPECT_EQ(run({"submit", "--queue", "q", "--workdir", "w", "--payload", "p"}).err,
+            "berth submit: --workdir is for commands, not for a --payload\n"
+            "Try 'berth submit --help'.\n");
 }
 
 TEST_F(Submit, APayloadIsTextOrAFile) {
@@ -218,6 +314,9 @@ TEST_F(Submit, APayloadIsTextOrAFile) {
   EXPECT_EQ(sent().payload(), std::string("a\0b", 3));
   std::remove(path.c_str());
   EXPECT_EQ(run({"submit", "--queue", "q", "--payload", "@" + path}).code, kBadInput);
+  piped = "{\"prompt\": \"hi\"}\n";
+  ASSERT_EQ(run({"submit", "--queue", "q", "--payload", "@-"}).code, kOk);
+  EXPECT_EQ(sent().payload(), piped);
 }
 
 TEST_F(Submit, JsonIsTheAnswer) {
@@ -233,8 +332,8 @@ TEST_F(Submit, ARefusalNamesEachFieldAndAMisspelledQueueIsAnsweredWithTheNearest
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_EQ(ran.err,
             "berth: error: cannot submit the task: the task is not valid\n"
-            "  task.gpus: at most 8\n"
-            "  task.env: no \\x1b\n");
+            "  --gpus: at most 8\n"
+            "  --env: no \\x1b\n");
   server.fail("SubmitTask",
               detailed(grpc::StatusCode::NOT_FOUND, "no queue is named \"lmm\"", "unknown_queue"));
   v1::GetQueueStatusResponse queues;
@@ -275,6 +374,60 @@ TEST_F(Submit, WaitPrintsTheOutputAndEndsAsTheTask) {
   EXPECT_NE(ran.err.find("task t1 failed: The command ended with status 3 after 905 ms\n"),
             std::string::npos)
       << "what it did, not that no attempt is left: " << ran.err;
+}
+
+TEST_F(Submit, TheExitCodeIsTheCommands) {
+  server.stream("GetTaskLogs", std::vector<v1::LogChunk>());
+  const auto code_of = [&](v1::TaskState state, int status, int signal,
+                           v1::FailureKind kind = v1::ERROR, std::uint32_t attempts = 1) {
+    v1::TaskStatus task = task_in(state);
+    task.set_attempts(attempts);
+    task.mutable_result()->set_exit_status(status);
+    task.mutable_result()->set_term_signal(signal);
+    task.mutable_result()->set_failure(kind);
+    server.answer("GetTaskStatus", task);
+    const int waited = run({"submit", "--queue", "q", "--wait", "--", "c"}).code;
+    EXPECT_EQ(run({"submit", "--queue", "q", "--follow", "--", "c"}).code, waited);
+    EXPECT_EQ(run({"wait", "t1"}).code, waited);
+    return waited;
+  };
+  EXPECT_EQ(code_of(v1::FAILED, 3, 0), 3);
+  EXPECT_EQ(code_of(v1::FAILED, 1, 0, v1::OUT_OF_MEMORY), 1);
+  EXPECT_EQ(code_of(v1::FAILED, 0, 9, v1::CRASH), 137);
+  EXPECT_EQ(code_of(v1::FAILED, 0, 15, v1::TIMEOUT), kTaskOverran);
+  EXPECT_EQ(code_of(v1::FAILED, 0, 0, v1::TIMEOUT), kTaskOverran) << "it ended well in its grace";
+  EXPECT_EQ(code_of(v1::FAILED, 0, 0, v1::INFRASTRUCTURE), kFailed);
+  EXPECT_EQ(code_of(v1::FAILED, 0, 0, v1::FAILURE_KIND_UNSPECIFIED, 0), kFailed);
+  EXPECT_EQ(code_of(v1::CANCELLED, 0, 15, v1::CRASH), kTaskCancelled);
+  EXPECT_EQ(code_of(v1::EXPIRED, 0, 0), kTaskExpired);
+  EXPECT_EQ(code_of(v1::COMPLETED, 0, 0), kOk);
+}
+
+TEST_F(Submit, ATaskThatTheServerHoldsEndsTheWaiting) {
+  v1::TaskStatus task = task_in(v1::WAITING);
+  task.set_attempts(3);
+  task.mutable_reason()->set_code("poison_held");
+  task.mutable_reason()->set_message("held after 3 failures of the same kind");
+  task.mutable_result()->set_message("The command ended with status 3.");
+  task.mutable_result()->set_exit_status(3);
+  server.answer("GetTaskStatus", task);
+  server.stream("GetTaskLogs", std::vector{chunk("so far\n")});
+  for (const char* flag : {"--wait", "--follow"}) {
+    const Ran ran =
+        run({"submit", "--queue", "q", "--tenant", "a", "--timeout", "20s", flag, "--", "c"});
+    EXPECT_EQ(ran.code, kTaskHeld);
+    EXPECT_EQ(ran.out, "so far\n");
+    EXPECT_EQ(ran.err,
+              "submitted t1 --tenant a\n"
+              "berth: error: the server holds task t1: held after 3 failures of the same kind\n"
+              "its last attempt: The command ended with status 3\n"
+              "next: berth release t1 --tenant a lets it start again, berth cancel t1 --tenant a "
+              "ends it\n");
+  }
+  task.mutable_reason()->set_code("task_held");  // by a person, who will release it
+  server.answer("GetTaskStatus", task);
+  EXPECT_EQ(run({"submit", "--queue", "q", "--wait", "--timeout", "100ms", "--", "c"}).code,
+            kTimedOut);
 }
 
 TEST_F(Submit, WaitPrintsTheResultOfAPayload) {
@@ -322,8 +475,9 @@ TEST_F(Submit, ATimeoutEndsTheWaitNotTheTask) {
   server.answer("GetTaskStatus", task_in(v1::PENDING));
   const Ran ran = run({"submit", "--queue", "q", "--wait", "--timeout", "100ms", "--", "c"});
   EXPECT_EQ(ran.code, kTimedOut);
-  EXPECT_NE(ran.err.find("task t1 took longer than --timeout; it goes on\nnext: berth status t1\n"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.err.find("task t1 did not end within --timeout; it goes on\nnext: berth status t1\n"),
+      std::string::npos)
       << ran.err;
 }
 

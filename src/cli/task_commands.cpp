@@ -6,6 +6,7 @@
 #include "cli/needs_text.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "cli/task_end.h"
 #include "cli/task_filter.h"
 #include "cli/task_listing.h"
 #include "cli/text.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int32_t kPageSize = 1000;
 constexpr std::int64_t kDefaultLimit = 100;
+constexpr int kExplainedMax = 20;  // tasks of a list for which the engine is asked
 
 constexpr std::array kTasksFlags = {
     kTenantFlag,
@@ -22,11 +24,11 @@ constexpr std::array kTasksFlags = {
     kGroupFlag,
     kStateFlag,
     kLabelFlag,
-    Flag{"--all", "", "also tasks that have ended, newest first"},
-    Flag{"--limit", "N", "show so many at most (default 100)"},
+    Flag{"--all", "", "show ended tasks too, newest first"},
+    Flag{"--limit", "N", "show at most N tasks (default 100)"},
 };
 constexpr std::array kTenantOfId = {
-    Flag{"--tenant", "TENANT", "whose task it is (default: the token's)"},
+    Flag{"--tenant", "TENANT", "the tenant of the task (default: the token's, or \"default\")"},
 };
 constexpr std::array kId = {Positional{"ID", "a task's id; t-123 is the task numbered 123"}};
 
@@ -38,6 +40,37 @@ constexpr std::array<std::string_view, 3> kTasksExamples = {
 constexpr std::array<std::string_view, 2> kStatusExamples = {"berth status train-1",
                                                              "berth status t-123 -o json"};
 constexpr std::array<std::string_view, 1> kExplainExamples = {"berth explain train-1"};
+
+// What only the engine knows of a task that has not started. Without an answer the status stays as
+// it is. False: the engine cannot be asked.
+bool add_explanation(Session& session, v1::TaskStatus& task) {
+  v1::ExplainTaskRequest request;
+  request.set_task_id("t-" + std::to_string(task.task_no()));
+  request.set_user_id(task.user_id());
+  auto answer = session.client().explain(request);
+  if (!answer) return answer.failure().code == grpc::StatusCode::NOT_FOUND;
+  if (answer->status().state() != task.state()) return true;
+  v1::TaskStatus& known = *answer->mutable_status();
+  if (known.has_reason()) task.mutable_reason()->Swap(known.mutable_reason());
+  if (known.has_position()) task.set_position(known.position());
+  task.set_expected_start_unix_ms(known.expected_start_unix_ms());
+  return true;
+}
+
+bool waits_to_start(const v1::TaskStatus& task) {
+  return task.state() == v1::WAITING || task.state() == v1::PENDING;
+}
+
+// A list has the last reason that was recorded; of the first pending tasks it tells the real one.
+// Why a task waits is recorded when it begins to.
+void explain_first(Session& session, v1::ListTasksResponse& list) {
+  int asked = 0;
+  for (v1::TaskStatus& task : *list.mutable_tasks()) {
+    const bool is_known = task.state() == v1::WAITING && task.has_reason();
+    if (!waits_to_start(task) || is_known) continue;
+    if (++asked > kExplainedMax || !add_explanation(session, task)) return;
+  }
+}
 
 int run_tasks(const Call& call) {
   int code = kOk;
@@ -62,12 +95,15 @@ int run_tasks(const Call& call) {
     all.MergeFrom(*page);
     all.set_next_page_token(page->next_page_token());
   } while (!all.next_page_token().empty() && all.tasks_size() < limit);
-  session->show(all, list_of(all, session->now_unix_ms()));
-  if (session->format() == Format::json || session->format() == Format::name) return kOk;
+  if (session->format() != Format::name) explain_first(*session, all);
+  Listing listing = list_of(all, session->now_unix_ms());
+  code = session->show(all, listing);
+  if (code != kOk || !session->as_table()) return code;
   if (!all.next_page_token().empty())
-    session->say("there are more: raise --limit, or choose with --state, --queue, …");
+    session->say("there are more tasks: raise --limit, or choose with --state, --queue, …");
   if (all.tasks().empty())
-    session->say(request.ended() ? "no task matches" : "no live task matches; --all shows ended");
+    session->say(request.ended() ? "no task matches"
+                                 : "no live task matches; --all shows ended ones");
   return kOk;
 }
 
@@ -103,9 +139,9 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
   facts.add("expected start", instant_and_age(task.expected_start_unix_ms(), now));
   facts.add("started", instant_and_age(task.started_unix_ms(), now));
   facts.add("ended", instant_and_age(task.ended_unix_ms(), now));
-  facts.add("ran", ran_text(task, now));
+  if (const auto ran = ran_ms(task, now)) facts.add("ran", time_text(*ran));
   for (const auto& [key, value] : std::map(task.labels().begin(), task.labels().end()))
-    facts.add("label", key + "=" + value);
+    facts.add("label", std::string(key).append("=").append(value));
   if (has_ended(task.state()) && task.state() != v1::FAILED && task.attempts() > 0)
     facts.add("result", result_text(task.result()));
   for (const v1::Attempt& attempt : task.history()) {
@@ -117,21 +153,6 @@ Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
                                                   : ", " + result_text(attempt.result())));
   }
   return facts;
-}
-
-// What only the engine knows of a task that has not started. Without an answer the status stays as
-// it is.
-void add_explanation(Session& session, v1::TaskStatus& task) {
-  if (task.state() != v1::WAITING && task.state() != v1::PENDING) return;
-  v1::ExplainTaskRequest request;
-  request.set_task_id("t-" + std::to_string(task.task_no()));
-  request.set_user_id(task.user_id());
-  auto answer = session.client().explain(request);
-  if (!answer || answer->status().state() != task.state()) return;
-  v1::TaskStatus& known = *answer->mutable_status();
-  if (known.has_reason()) task.mutable_reason()->Swap(known.mutable_reason());
-  if (known.has_position()) task.set_position(known.position());
-  task.set_expected_start_unix_ms(known.expected_start_unix_ms());
 }
 
 int run_status(const Call& call) {
@@ -146,14 +167,17 @@ int run_status(const Call& call) {
   request.set_with_spec(true);
   auto task = session->client().task_status(request);
   if (!task) return session->fail("show task " + id, task.failure());
-  add_explanation(*session, *task);
-  if (session->format() == Format::json) {
-    session->print_json(*task);
+  if (waits_to_start(*task)) add_explanation(*session, *task);
+  if (session->as_document()) {
+    session->print_document(*task);
   } else if (session->format() == Format::name) {
     call.console.out << harmless(task->task_id()) << "\n";
   } else {
     facts_of(*task, session->now_unix_ms()).print(call.console.out, session->look());
-    if (task->state() == v1::WAITING || task->state() == v1::PENDING)
+    if (is_held_by_server(*task))
+      session->say("next: berth release " + shell_word(id) + tenant_words(call) +
+                   " lets it start again");
+    else if (waits_to_start(*task))
       session->say("next: berth explain " + shell_word(id) + tenant_words(call));
   }
   return kOk;
@@ -166,7 +190,7 @@ void print_explanation(const v1::ExplainTaskResponse& answer, std::int64_t now, 
   if (answer.binding().empty()) {
     const std::string why = reason_text(task);
     if (task.state() == v1::PENDING)
-      out << "Nothing binds: it starts next.\n";
+      out << "Nothing is in its way: it starts next.\n";
     else if (!why.empty())
       out << harmless(why) << "\n";
   }
@@ -180,11 +204,14 @@ void print_explanation(const v1::ExplainTaskResponse& answer, std::int64_t now, 
     out << "\n";
   }
   if (answer.ahead_in_queue() > 0 || answer.ahead_in_flow() > 0) {
-    out << "Ahead of it: " << plural(answer.ahead_in_flow(), "task") << " of its tenant, "
-        << plural(answer.ahead_in_queue(), "task") << " in its queue.\n";
+    out << "Ahead of it: " << plural(answer.ahead_in_flow(), "task") << " of its tenant.";
+    if (answer.status().has_position())
+      out << " It is number " << answer.status().position() << " of " << answer.ahead_in_queue() + 1
+          << " in its queue.";
+    out << "\n";
   }
   if (!answer.holder_gpu().empty()) {
-    out << "The first help is the end of what runs on " << harmless(answer.holder_gpu());
+    out << "It can move on when the work on " << harmless(answer.holder_gpu()) << " ends";
     if (answer.holder_ends_unix_ms() > 0)
       out << ", expected " << instant_and_age(answer.holder_ends_unix_ms(), now);
     out << ".\n";
@@ -209,8 +236,8 @@ int run_explain(const Call& call) {
   request.set_user_id(call.args.value("--tenant").value_or(""));
   const auto answer = session->client().explain(request);
   if (!answer) return session->fail("explain task " + id, answer.failure());
-  if (session->format() == Format::json) {
-    session->print_json(*answer);
+  if (session->as_document()) {
+    session->print_document(*answer);
   } else if (session->format() == Format::name) {
     for (const v1::Reason& reason : answer->binding())
       call.console.out << reason.code() << "\n";
@@ -221,14 +248,21 @@ int run_explain(const Call& call) {
 }
 
 constexpr std::array kTaskCommands = {
-    Command{.name = "tasks",
-            .group = Group::work,
-            .summary = "list tasks, with the reason of all that do not run",
-            .usage = "[OPTIONS]",
-            .run = run_tasks,
-            .reach = Reach::server,
-            .flags = kTasksFlags,
-            .examples = kTasksExamples},
+    Command{
+        .name = "tasks",
+        .group = Group::work,
+        .summary = "list tasks, and say why each of them waits or did not complete",
+        .usage = "[OPTIONS]",
+        .run = run_tasks,
+        .reach = Reach::server,
+        .flags = kTasksFlags,
+        .description =
+            "Shows your tenant's tasks; the tasks of all tenants to an administrator or a reader,\n"
+            "and to everybody where the server asks for no tokens. Of the first 20 pending tasks\n"
+            "it says why they wait now; of the others, what was last recorded. --sort sorts what\n"
+            "--limit lets through.",
+        .examples = kTasksExamples,
+        .shows = Shows::list},
     Command{.name = "status",
             .group = Group::work,
             .summary = "show one task, its times and its attempts",
@@ -237,17 +271,19 @@ constexpr std::array kTaskCommands = {
             .reach = Reach::server,
             .flags = kTenantOfId,
             .positional = kId,
-            .examples = kStatusExamples},
+            .examples = kStatusExamples,
+            .shows = Shows::one},
     Command{.name = "explain",
             .group = Group::work,
-            .summary = "say why a task does not run, nearest obstacle first",
+            .summary = "say why a task does not run; the nearest obstacle comes first",
             .usage = "ID [OPTIONS]",
             .run = run_explain,
             .reach = Reach::server,
             .flags = kTenantOfId,
             .positional = kId,
-            .description = "With -o name only the names of the reasons are printed.",
-            .examples = kExplainExamples},
+            .description = "With -o name it prints only the names of the reasons.",
+            .examples = kExplainExamples,
+            .shows = Shows::one},
 };
 
 }  // namespace

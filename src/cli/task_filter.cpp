@@ -60,7 +60,7 @@ std::string result_text(const v1::TaskResult& result) {
   if (text.empty() && result.exit_status() != 0)
     text = "exit status " + std::to_string(result.exit_status());
   if (text.empty() && result.failure() != v1::FAILURE_KIND_UNSPECIFIED)
-    text = retry_kind_names()[static_cast<std::size_t>(result.failure() - v1::ERROR)];
+    text = failure_name(result.failure());
   if (result.simulated()) text += text.empty() ? "simulated" : " (simulated)";
   return text;
 }
@@ -79,19 +79,18 @@ std::string reason_text(const v1::TaskStatus& task) {
   if (!given.empty()) return given;
   switch (task.state()) {
     case v1::WAITING:
-      return "waits for a dependency, a signal, an instant, or is held";
+      return "waits for a task, a signal or an instant, or is held";
     case v1::PENDING:
-      return task.has_position()
-                 ? "competes in its queue, position " + std::to_string(task.position())
-                 : "competes in its queue";
+      return task.has_position() ? "waits for its turn, position " + std::to_string(task.position())
+                                 : "waits for its turn";
     case v1::STARTING:
-      return "its start is not confirmed yet";
+      return "the agent has not confirmed its start yet";
     case v1::FAILED:
       return "failed";
     case v1::CANCELLED:
       return "cancelled by request";
     case v1::EXPIRED:
-      return "waited past its tolerated wait";
+      return "waited longer than its tolerated wait";
     default:
       return {};
   }

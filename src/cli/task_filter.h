@@ -7,14 +7,15 @@
 
 namespace berth::cli {
 
-inline constexpr Flag kTenantFlag{"--tenant", "TENANT", "of this tenant (default: the token's)"};
-inline constexpr Flag kQueueFlag{"--queue", "QUEUE", "of this queue"};
-inline constexpr Flag kGroupFlag{"--group", "GROUP", "of this group"};
+inline constexpr Flag kTenantFlag{"--tenant", "TENANT",
+                                  "only this tenant's (default: all that you may see)"};
+inline constexpr Flag kQueueFlag{"--queue", "QUEUE", "only this queue's"};
+inline constexpr Flag kGroupFlag{"--group", "GROUP", "only this group's"};
 inline constexpr Flag kStateFlag{
     "--state", "waiting|pending|starting|running|completed|failed|cancelled|expired",
-    "in this state; may be given several times"};
+    "only tasks in this state; may be repeated"};
 inline constexpr Flag kLabelFlag{"--label", "KEY=VALUE",
-                                 "with this label; may be given several times"};
+                                 "only tasks with this label; may be repeated"};
 
 // The filter that the flags describe; what is wrong is noted in the values.
 v1::TaskFilter read_filter(const Call& call, Values& values);

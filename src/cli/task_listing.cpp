@@ -9,37 +9,61 @@ namespace berth::cli {
 
 std::string vram_or_nothing(std::int64_t mb) { return mb > 0 ? config::vram_text(mb) : ""; }
 
-std::string ran_text(const v1::TaskStatus& task, std::int64_t now) {
-  if (task.started_unix_ms() == 0) return {};
+std::optional<std::int64_t> ran_ms(const v1::TaskStatus& task, std::int64_t now) {
+  if (task.started_unix_ms() == 0) return std::nullopt;
   const std::int64_t end = task.ended_unix_ms() > 0 ? task.ended_unix_ms() : now;
-  return time_text(end - task.started_unix_ms());
+  return end - task.started_unix_ms();
 }
 
+namespace {
+
+using Task = v1::TaskStatus;
+
+Cell text_cell(std::string text) { return text; }
+
+constexpr bool kIsNumber = true;
+constexpr bool kIsWide = true;
+constexpr ColumnOf<Task> kTaskColumns[] = {
+    {"TASK", [](const Task& task, auto) { return text_cell(task.task_id()); }},
+    {"NO",
+     [](const Task& task, auto) { return integer_cell(static_cast<std::int64_t>(task.task_no())); },
+     kIsNumber, kIsWide},
+    {"TENANT", [](const Task& task, auto) { return text_cell(task.user_id()); }},
+    {"QUEUE", [](const Task& task, auto) { return text_cell(task.task_type()); }},
+    {"STATE", [](const Task& task, auto) { return state_cell_of(task); }},
+    {"AGE", [](const Task& task, auto now) { return age_cell(now - task.submitted_unix_ms()); },
+     kIsNumber},
+    {"RAN",
+     [](const Task& task, auto now) {
+       const auto ran = ran_ms(task, now);
+       return ran ? time_cell(*ran) : Cell("");
+     },
+     kIsNumber, kIsWide},
+    {"POSITION",
+     [](const Task& task, auto) {
+       return task.has_position() ? integer_cell(static_cast<std::int64_t>(task.position()))
+                                  : Cell("");
+     },
+     kIsNumber, kIsWide},
+    {"TIER", [](const Task& task, auto) { return integer_cell(task.tier()); }, kIsNumber, kIsWide},
+    {"PRIORITY", [](const Task& task, auto) { return integer_cell(task.priority()); }, kIsNumber,
+     kIsWide},
+    {"VRAM",
+     [](const Task& task, auto) {
+       return task.gpu_memory_mb() > 0 ? vram_cell(task.gpu_memory_mb()) : Cell("");
+     },
+     kIsNumber, kIsWide},
+    {"ATTEMPTS", [](const Task& task, auto) { return integer_cell(task.attempts()); }, kIsNumber,
+     kIsWide},
+    {"GROUP", [](const Task& task, auto) { return text_cell(task.group()); }, false, kIsWide},
+    {"GPUS", [](const Task& task, auto) { return text_cell(joined(task.gpus())); }},
+    {"REASON", [](const Task& task, auto) { return text_cell(reason_text(task)); }},
+};
+
+}  // namespace
+
 Listing list_of(const v1::ListTasksResponse& answer, std::int64_t now) {
-  Listing listing({{"TASK"},
-                   {"NO", true, true},
-                   {"TENANT"},
-                   {"QUEUE"},
-                   {"STATE"},
-                   {"AGE", true},
-                   {"RAN", true, true},
-                   {"POSITION", true, true},
-                   {"TIER", true, true},
-                   {"PRIORITY", true, true},
-                   {"VRAM", true, true},
-                   {"ATTEMPTS", true, true},
-                   {"GROUP", false, true},
-                   {"GPUS"},
-                   {"REASON"}});
-  for (const v1::TaskStatus& task : answer.tasks()) {
-    listing.add({task.task_id(), std::to_string(task.task_no()), task.user_id(), task.task_type(),
-                 state_cell_of(task), age_text(now - task.submitted_unix_ms()), ran_text(task, now),
-                 task.has_position() ? std::to_string(task.position()) : "",
-                 std::to_string(task.tier()), std::to_string(task.priority()),
-                 vram_or_nothing(task.gpu_memory_mb()), std::to_string(task.attempts()),
-                 task.group(), joined(task.gpus()), reason_text(task)});
-  }
-  return listing;
+  return listing_of<Task>(answer.tasks(), kTaskColumns, now);
 }
 
 }  // namespace berth::cli

@@ -38,11 +38,15 @@ std::optional<std::int64_t> parse_decimal(std::string_view text, int places) {
 
 }  // namespace
 
-Result<std::int64_t> read_duration_ms(std::string_view text) {
+Result<std::int64_t> read_duration_ms(std::string_view text, std::int64_t least) {
+  if (least == 0 && text == "0") return 0;
   const config::Quantity time = config::parse_quantity(text, config::Unit::time);
-  if (time.error != config::QuantityError::none || time.value < kNsPerMs)
-    return expected("a duration of 1ms or more, such as 500ms, 90s, 5min or 2h", text);
-  return time.value / kNsPerMs;
+  const bool is_whole = time.value % kNsPerMs == 0 || time.value > kNsPerMs;
+  if (time.error == config::QuantityError::none && time.value >= least * kNsPerMs && is_whole)
+    return time.value / kNsPerMs;
+  const std::string range =
+      least == 0 ? "" : " of " + config::duration_text(least * kNsPerMs) + " or more";
+  return expected("a duration" + range + ", such as 500ms, 90s, 5min or 2h", text);
 }
 
 Result<std::int64_t> read_size_mb(std::string_view text) {
@@ -70,7 +74,7 @@ Result<std::int64_t> read_cpus_milli(std::string_view text) {
 
 Result<std::int64_t> read_instant_ms(std::string_view text, std::int64_t now_unix_ms) {
   if (text.starts_with('+')) {
-    const Result<std::int64_t> later = read_duration_ms(text.substr(1));
+    const Result<std::int64_t> later = read_duration_ms(text.substr(1), 0);
     if (later) return now_unix_ms + *later;
   } else if (const auto instant = parse_instant(text)) {
     return *instant;
@@ -87,13 +91,14 @@ Result<std::pair<std::string, std::string>> read_pair(std::string_view text) {
 template <class T>
 std::optional<T> Values::take(std::string_view flag, Result<T> result) {
   if (result) return std::move(*result);
-  note(std::string(flag) + ": " + result.error().message);
+  const std::string origin = call_.args.origin(flag);
+  note(origin + (origin.empty() ? "" : ": ") + std::string(flag) + ": " + result.error().message);
   return std::nullopt;
 }
 
-std::optional<std::int64_t> Values::duration_ms(std::string_view flag) {
+std::optional<std::int64_t> Values::duration_ms(std::string_view flag, std::int64_t least) {
   const auto given = call_.args.value(flag);
-  return given ? take(flag, read_duration_ms(*given)) : std::nullopt;
+  return given ? take(flag, read_duration_ms(*given, least)) : std::nullopt;
 }
 
 std::optional<std::int64_t> Values::size_mb(std::string_view flag) {

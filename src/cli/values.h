@@ -17,7 +17,8 @@ namespace berth::cli {
 
 inline constexpr std::int64_t kCpusMilliMax = 1'000'000'000;  // a million cores
 
-Result<std::int64_t> read_duration_ms(std::string_view text);  // "90s"; more than 0
+// "90s"; `least` or more. Where that is 0, "0" needs no unit.
+Result<std::int64_t> read_duration_ms(std::string_view text, std::int64_t least = 1);
 Result<std::int64_t> read_size_mb(std::string_view text);      // "8GB" is 8192
 Result<std::int64_t> read_share_milli(std::string_view text);  // "0.25" or "25%" is 250
 Result<std::int64_t> read_cpus_milli(std::string_view text);   // "4" is 4000; more than 0
@@ -31,7 +32,7 @@ class Values {
   explicit Values(const Call& call) : call_(call) {}
 
   // None: the flag is absent, or its value is wrong and was noted.
-  std::optional<std::int64_t> duration_ms(std::string_view flag);
+  std::optional<std::int64_t> duration_ms(std::string_view flag, std::int64_t least = 1);
   std::optional<std::int64_t> size_mb(std::string_view flag);
   std::optional<std::int64_t> share_milli(std::string_view flag);
   std::optional<std::int64_t> cpus_milli(std::string_view flag);

@@ -5,6 +5,7 @@
 #include <array>
 #include <thread>
 
+#include "cli/task_end.h"
 #include "cli/task_filter.h"
 #include "cli/text.h"
 
@@ -49,7 +50,7 @@ bool Watch::bears(const client::Failure& failure, const std::string& what) {
     detach();
   } else if (now >= until_) {
     code_ = complain(session_.console(),
-                     "task " + name_.id + " took longer than --timeout; it goes on\nnext: " +
+                     "task " + name_.id + " did not end within --timeout; it goes on\nnext: " +
                          "berth status" + words_of(name_),
                      kTimedOut);
   } else if (!passes(failure.code) || (away_since_ && now - *away_since_ > kAwayMax)) {
@@ -110,8 +111,8 @@ std::optional<v1::TaskStatus> Watch::wait_until(
 
 void print_chunk(const Session& session, const v1::LogChunk& chunk, std::string_view data,
                  bool errors_to_out) {
-  if (session.format() == Format::json) {
-    session.print_json(chunk, true);
+  if (session.as_document()) {
+    session.print_document(chunk, true);
   } else {
     const bool to_err = chunk.stream() == v1::LogChunk::STDERR && !errors_to_out;
     (to_err ? session.console().err : session.console().out) << data << std::flush;
@@ -150,7 +151,7 @@ std::optional<v1::TaskStatus> Watch::follow_to_end() {
   std::uint32_t followed = 0;
   for (;;) {
     auto task = wait_until([&](const v1::TaskStatus& now) {
-      return has_ended(now.state()) || (now.state() == v1::RUNNING && now.attempts() > followed);
+      return is_settled(now) || (now.state() == v1::RUNNING && now.attempts() > followed);
     });
     if (!task) return std::nullopt;
     if (task->attempts() > followed) {

@@ -37,7 +37,7 @@ class Watch {
   // says why. An attempt without output is no error.
   bool print_output(std::uint32_t attempt, bool follow);
 
-  // Output of every attempt as it comes, until the task has ended.
+  // Output of every attempt as it comes, until the task has ended or the server holds it.
   std::optional<v1::TaskStatus> follow_to_end();
 
   int code() const { return code_; }

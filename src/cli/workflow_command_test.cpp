@@ -222,6 +222,32 @@ TEST(WorkflowFile, WhatIsNoWorkflowIsSaid) {
             "w.toml:3:11: tasks[0].payload: cannot read ./nowhere\n");
 }
 
+TEST(WorkflowFile, APayloadMayBeATable) {
+  const v1::SubmitWorkflowRequest toml = read(R"(
+[[tasks]]
+queue = "llm"
+payload = { prompt = "say \"hi\"", max = 3, heat = 1e-7, on = true, stop = ["a", 2.5] }
+)");
+  EXPECT_EQ(toml.tasks(0).payload(),
+            R"({"heat":1e-07,"max":3,"on":true,"prompt":"say \"hi\"","stop":["a",2.5]})");
+  const v1::SubmitWorkflowRequest json =
+      read(R"({"tasks": [{"queue": "llm", "payload": {"b": {}, "a": []}}]})", "", "w.json");
+  EXPECT_EQ(json.tasks(0).payload(), R"({"a":[],"b":{}})") << "the same bytes each time";
+}
+
+TEST(WorkflowFile, ZeroIsTakenWhereItMeansSomething) {
+  const v1::SubmitWorkflowRequest request = read(R"(
+[[tasks]]
+queue = "q"
+restart_cost = "0s"
+checkpoint_interval = "0s"
+retry = { attempts = 2, backoff = "0s" }
+)");
+  EXPECT_EQ(request.tasks(0).retry().backoff_ms(), 0);
+  EXPECT_NE(errors_in("[[tasks]]\nqueue = \"q\"\nrun_limit = \"0s\"\n").find("from 1ms"),
+            std::string::npos);
+}
+
 class Workflow : public ::testing::Test, protected ServedShell {
  protected:
   Workflow() {
@@ -290,6 +316,47 @@ TEST_F(Workflow, WaitShowsHowEachTaskEnded) {
   ran = run({"workflow", file(kTwo), "--wait"});
   EXPECT_EQ(ran.code, kFailed);
   EXPECT_NE(ran.err.find("1 of 2 tasks did not complete"), std::string::npos) << ran.err;
+}
+
+TEST_F(Workflow, CommandsRunInTheFolderOfTheFileWithTheEnvironmentThatIsActive) {
+  environment["PATH"] = "/venv/bin";
+  const std::string text =
+      "[defaults]\nqueue = \"q\"\n[[tasks]]\ncommand = [\"a\"]\n"
+      "[[tasks]]\ncommand = [\"b\"]\nworkdir = \"sub\"\nenv = { PATH = \"/bin\" }\n"
+      "[[tasks]]\npayload = \"p\"\n";
+  const auto sent = [&] { return server.request<v1::SubmitWorkflowRequest>("SubmitWorkflow"); };
+  const std::string of_file =
+      std::filesystem::path(file(text)).parent_path().lexically_normal().string();
+  ASSERT_EQ(run({"workflow", path_}).code, kOk);
+  EXPECT_EQ(sent().tasks(0).workdir(), of_file);
+  EXPECT_EQ(sent().tasks(0).env().at("PATH"), "/venv/bin");
+  EXPECT_EQ(sent().tasks(1).workdir(), of_file + "/sub");
+  EXPECT_EQ(sent().tasks(1).env().at("PATH"), "/bin");
+  EXPECT_EQ(sent().tasks(2).workdir(), "");
+  EXPECT_TRUE(sent().tasks(2).env().empty());
+  ASSERT_EQ(run({"workflow", path_, "--no-env", "--no-workdir"}).code, kOk);
+  EXPECT_EQ(sent().tasks(0).workdir(), "");
+  EXPECT_TRUE(sent().tasks(0).env().empty());
+  EXPECT_EQ(sent().tasks(1).workdir(), of_file + "/sub");
+}
+
+// Even if the task that waits for it stands before it in the file.
+TEST_F(Workflow, ATaskThatTheServerHoldsEndsTheWaiting) {
+  server.on("GetTaskStatus", [](const std::string& bytes) {
+    v1::GetTaskStatusRequest request;
+    request.ParseFromString(bytes);
+    v1::TaskStatus status;
+    status.set_task_id(request.task_id());
+    status.set_state(v1::WAITING);
+    status.mutable_reason()->set_code(request.task_id() == "b" ? "poison_held" : "waits_for_task");
+    return Reply{{status.SerializeAsString()}};
+  });
+  const Ran ran = run({"workflow",
+                       file("[defaults]\nqueue = \"q\"\n[[tasks]]\nid = \"a\"\ndepends_on = \"b\"\n"
+                            "[[tasks]]\nid = \"b\"\n"),
+                       "--wait", "--timeout", "20s"});
+  EXPECT_EQ(ran.code, kTaskHeld);
+  EXPECT_NE(ran.err.find("the server holds task b"), std::string::npos) << ran.err;
 }
 
 TEST_F(Workflow, CtrlCDetachesFromAllOfIt) {

@@ -1,6 +1,8 @@
 // See workflow_file.h.
 #include "cli/workflow_file.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -12,6 +14,7 @@
 #include "cli/retry_kinds.h"
 #include "cli/values.h"
 #include "config/fields.h"
+#include "sim/json.h"
 
 namespace berth::cli {
 namespace {
@@ -23,6 +26,7 @@ using config::TableReader;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr auto kTimes = config::durations(kMillisecond);
+constexpr auto kTimesOrNone = config::durations(0);
 
 // ---- JSON as the tree that TOML gives -----------------------------------------------------------
 
@@ -64,6 +68,42 @@ std::optional<Node> parse_json(const std::string& text, Origin at, Diagnostics& 
   if (status.ok()) return node_of(document, at);
   diagnostics.error(at, "not JSON: " + std::string(status.message()));
   return std::nullopt;
+}
+
+// The node as JSON on one line. Keys are sorted, so that the same file gives the same bytes.
+std::string json_of(const Node& node) {
+  const auto quoted = [](std::string_view text) {
+    sim::JsonWriter writer(0);
+    writer.value(text);
+    return writer.text();
+  };
+  std::string list;
+  const auto add = [&](const std::string& item) { list += (list.empty() ? "" : ",") + item; };
+  switch (node.kind) {
+    case Node::Kind::table: {
+      std::map<std::string, const Node*> members;
+      for (const config::Entry& entry : node.entries)
+        members[entry.key] = &entry.value;
+      for (const auto& [key, value] : members)
+        add(quoted(key) + ":" + json_of(*value));
+      return "{" + list + "}";
+    }
+    case Node::Kind::array:
+      for (const Node& item : node.items)
+        add(json_of(item));
+      return "[" + list + "]";
+    case Node::Kind::integer:
+      return std::to_string(node.integer);
+    case Node::Kind::real: {
+      std::array<char, 32> digits{};
+      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), node.real);
+      return std::isfinite(node.real) ? std::string(digits.data(), end.ptr) : "null";
+    }
+    case Node::Kind::boolean:
+      return node.boolean ? "true" : "false";
+    default:
+      return quoted(node.text);
+  }
 }
 
 // ---- One task -----------------------------------------------------------------------------------
@@ -109,8 +149,8 @@ class TaskReader {
     std::int64_t value = 0;
     if (table_.number(key, value, type)) set(value);
   }
-  void time(std::string_view key, const auto& set) {
-    number(key, kTimes, [&](std::int64_t ns) { set(ns / kMillisecond); });
+  void time(std::string_view key, const auto& set, const config::NumberType& type = kTimes) {
+    number(key, type, [&](std::int64_t ns) { set(ns / kMillisecond); });
   }
   void instant(std::string_view key, const auto& set) {
     const Node* node = table_.take(key);
@@ -204,7 +244,11 @@ class TaskReader {
 
   void read_payload(v1::TaskSpec& spec) {
     std::string payload;
-    if (!table_.text("payload", payload)) return;
+    if (const Node* node = table_.take("payload"); node != nullptr && node->is(Node::Kind::table)) {
+      payload = json_of(*node);
+    } else if (!table_.text("payload", payload)) {
+      return;
+    }
     if (table_.has("command")) {
       return table_.error("payload",
                           table_.path_of("payload") + ": give a command or a payload, not both");
@@ -225,8 +269,10 @@ class TaskReader {
     time("expected_run", [&](auto ms) { spec.set_expected_run_ms(ms); });
     time("run_limit", [&](auto ms) { spec.set_run_limit_ms(ms); });
     time("tolerated_wait", [&](auto ms) { spec.set_tolerated_wait_ms(ms); });
-    time("checkpoint_interval", [&](auto ms) { spec.set_checkpoint_interval_ms(ms); });
-    time("restart_cost", [&](auto ms) { spec.set_restart_cost_ms(ms); });
+    time(
+        "checkpoint_interval", [&](auto ms) { spec.set_checkpoint_interval_ms(ms); }, kTimesOrNone);
+    time(
+        "restart_cost", [&](auto ms) { spec.set_restart_cost_ms(ms); }, kTimesOrNone);
     time("stop_grace", [&](auto ms) { spec.set_stop_grace_ms(ms); });
     time("result_ttl", [&](auto ms) { spec.set_result_ttl_ms(ms); });
     instant("not_before", [&](auto ms) { spec.set_not_before_unix_ms(ms); });
@@ -241,7 +287,8 @@ class TaskReader {
     if (retry.number("attempts", attempts, config::integers(1, 255)))
       rule.set_attempts(static_cast<std::uint32_t>(attempts));
     std::int64_t backoff_ns = 0;
-    if (retry.number("backoff", backoff_ns, kTimes)) rule.set_backoff_ms(backoff_ns / kMillisecond);
+    if (retry.number("backoff", backoff_ns, kTimesOrNone))
+      rule.set_backoff_ms(backoff_ns / kMillisecond);
     std::vector<std::size_t> kinds;
     if (retry.references("on", "failure", retry_kind_names(), kinds)) {
       rule.clear_on();

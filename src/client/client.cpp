@@ -156,6 +156,9 @@ Answer<v1::ExplainTaskResponse> Client::explain(const v1::ExplainTaskRequest& re
 Answer<v1::CancelTaskResponse> Client::cancel(const v1::CancelTaskRequest& request) {
   return call(&Stub::PrepareAsyncCancelTask, request);
 }
+Answer<v1::UpdateTaskResponse> Client::update(const v1::UpdateTaskRequest& request) {
+  return call(&Stub::PrepareAsyncUpdateTask, request);
+}
 Answer<v1::HoldTaskResponse> Client::hold(const v1::HoldTaskRequest& request) {
   return call(&Stub::PrepareAsyncHoldTask, request);
 }

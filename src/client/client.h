@@ -51,6 +51,7 @@ class Client {
   Answer<v1::ListTasksResponse> list_tasks(const v1::ListTasksRequest& request);
   Answer<v1::ExplainTaskResponse> explain(const v1::ExplainTaskRequest& request);
   Answer<v1::CancelTaskResponse> cancel(const v1::CancelTaskRequest& request);
+  Answer<v1::UpdateTaskResponse> update(const v1::UpdateTaskRequest& request);
   Answer<v1::HoldTaskResponse> hold(const v1::HoldTaskRequest& request);
   Answer<v1::ReleaseTaskResponse> release(const v1::ReleaseTaskRequest& request);
   Answer<v1::ResolveDependencyResponse> resolve(const v1::ResolveDependencyRequest& request);

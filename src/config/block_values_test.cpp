@@ -42,7 +42,15 @@ TEST(BlockValues, AFlawLeavesTheBlockAsItWas) {
   TenantBlock tenant{.name = "gold"};
   tenant.tenant.spec.guaranteed_gpus = Milli{2000};
   const std::vector<KeyValue> over = {{"weight", "5"}, {"max_gpus", "1"}};
-  EXPECT_EQ(lay_over(tenant, over), "tenants.max_gpus: expected at least guaranteed_gpus");
+  EXPECT_EQ(lay_over(tenant, over),
+            "tenants.max_gpus: expected at least guaranteed_gpus, 2, found 1");
+  QueueBlock queue{.name = "q"};
+  const std::vector<KeyValue> amounts = {{"min_gpus", "9"}, {"max_gpus", "1"}};
+  EXPECT_EQ(lay_over(queue, amounts), "queues.max_gpus: expected at least min_gpus, 9, found 1");
+  EXPECT_EQ(
+      lay_over(tenant, std::vector<KeyValue>{{"token_bucket_size", "0"}}),
+      "tenants.token_bucket_size: expected an integer from 1 to 9000000000, found the integer "
+      "0");
   EXPECT_EQ(tenant.tenant.spec.weight, Milli{1000});
   EXPECT_NE(lay_over(tenant, std::vector<KeyValue>{{"wieght", "5"}}).find("weight"),
             std::string::npos);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace berth::config {
@@ -26,6 +28,11 @@ bool is_whole(const ConfigValue& value) {
 bool is_live(const ConfigValue& value) {
   // What `builtin_queues` changes shows in the queues.
   return value.section.empty() || std::ranges::find(kLive, value.section) != kLive.end();
+}
+
+// Where nothing says whether unknown tenants are made, it follows from `authentication`.
+bool follows_authentication(const ConfigValue& value) {
+  return value.key() == "tenant_defaults.make_unknown" && value.origin == "default";
 }
 
 template <class Spec>
@@ -72,11 +79,13 @@ std::string shown(const std::string& value) { return value.empty() ? "not set" :
 
 // The keys whose values differ, with both values. A block that comes or goes does so as a whole.
 void tell_keys(const LoadedConfig& before, const LoadedConfig& next, ConfigChanges& result) {
+  const bool other_doors = before.config.server.authentication != next.config.server.authentication;
   const auto tell = [&](const ConfigValue& value, const std::string& old, const std::string& now) {
     if (old == now) return;
-    if (!is_live(value)) result.restart.push_back(value.key());
+    const bool waits = !is_live(value) || (other_doors && follows_authentication(value));
+    if (waits) result.restart.push_back(value.key());
     result.sentences.push_back(value.key() + ": " + shown(old) + " becomes " + shown(now) +
-                               (is_live(value) ? "" : " after a restart"));
+                               (waits ? " after a restart" : ""));
   };
   std::map<std::string, const ConfigValue*> gone;
   for (const ConfigValue& value : before.values) {
@@ -120,6 +129,39 @@ std::string removal_sentence(std::string_view noun, const std::string& name) {
   if (noun == "queue") return named + "it takes no new tasks, and is forgotten when it is empty";
   if (noun == "model") return named + "it is forgotten when no queue names it and no GPU has it";
   return named + "it has the tenant_defaults from now on";
+}
+
+LoadedConfig after_reload(const LoadedConfig& now, const LoadedConfig& next) {
+  LoadedConfig result = now;
+  ServerConfig& config = result.config;
+  config.builtin_queues = next.config.builtin_queues;
+  config.policy = next.config.policy;
+  config.table_every = next.config.table_every;
+  config.tenant_defaults = next.config.tenant_defaults;
+  config.tenants = next.config.tenants;
+  config.models = next.config.models;
+  config.queues = next.config.queues;
+
+  result.values.clear();
+  std::set<std::string_view> kept;  // sections
+  const auto keep = [&](const std::string& section) {
+    if (!kept.insert(section).second) return;
+    std::ranges::copy_if(now.values, std::back_inserter(result.values),
+                         [&](const ConfigValue& value) { return value.section == section; });
+  };
+  for (const ConfigValue& value : next.values) {
+    if (!is_live(value)) {
+      keep(value.section);
+      continue;
+    }
+    result.values.push_back(value);
+    if (!follows_authentication(value)) continue;
+    config.tenant_defaults.make_unknown = !now.config.server.authentication;
+    result.values.back().value = now.config.server.authentication ? "false" : "true";
+  }
+  for (const ConfigValue& value : now.values)
+    if (!is_live(value)) keep(value.section);
+  return result;
 }
 
 ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next, const WasPut& was_put) {

@@ -1,7 +1,8 @@
 // What a new configuration changes: for a reload without restart.
 //
 // Tenants, queues, models and policy can change while the server runs; whatever else differs is
-// named, and holds after a restart. Things are the same by their name, never by their position.
+// named, and holds after a restart: until then the values of the start do, however often the file
+// is read. Things are the same by their name, never by their position.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,11 @@ struct ConfigChanges {
 
 // Whether a block of this noun ("queue") was put, so that it stays when the file drops it.
 using WasPut = std::function<bool(std::string_view noun, const std::string& name)>;
+
+// What is in force when `next` is read while `now` is: what can change at once is that of `next`,
+// the rest, and what follows from it, stays. `changes` from this to `next` is what waits for a
+// restart.
+LoadedConfig after_reload(const LoadedConfig& now, const LoadedConfig& next);
 
 ConfigChanges changes(const LoadedConfig& before, const LoadedConfig& next,
                       const WasPut& was_put = {});

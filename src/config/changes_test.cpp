@@ -173,5 +173,52 @@ vram = "24GB"
   EXPECT_TRUE(found.queues.empty());
 }
 
+TEST(Changes, WhatNeedsARestartIsNotInForceHoweverOftenTheFileIsRead) {
+  const LoadedConfig start = load(
+      "[server]\nauthentication = true\n[tasks]\nrun_as = \"ada\"\n[store]\nkeep_snapshots = 5\n"
+      "[[gpus.simulated]]\nkind = \"L4\"\nvram = \"24GB\"\n");
+  const LoadedConfig next =
+      load("[policy]\npatience = \"1s\"\n[[tenants]]\nname = \"red\"\nunix_user = \"red\"\n");
+  const LoadedConfig once = after_reload(start, next);
+  EXPECT_EQ(once.config.server, start.config.server);
+  EXPECT_EQ(once.config.tasks, start.config.tasks);
+  EXPECT_EQ(once.config.store, start.config.store);
+  EXPECT_EQ(once.config.gpus, start.config.gpus);
+  EXPECT_EQ(once.config.policy, next.config.policy);
+  EXPECT_EQ(once.config.tenants, next.config.tenants);
+  EXPECT_FALSE(once.config.tenant_defaults.make_unknown) << "tokens are still asked for";
+  const Texts waits = changes(once, next).restart;
+  EXPECT_EQ(waits, (Texts{"server.authentication", "store.keep_snapshots", "tasks.run_as",
+                          "tenant_defaults.make_unknown", "gpus.simulated"}));
+  EXPECT_EQ(changes(once, next).sentences.size(), waits.size()) << "and nothing else";
+
+  const LoadedConfig twice = after_reload(once, next);
+  EXPECT_EQ(twice.config, once.config);
+  EXPECT_EQ(twice.values, once.values);
+  EXPECT_EQ(changes(twice, next).restart, waits);
+}
+
+TEST(Changes, TheValuesInForceLoadToTheConfigurationInForce) {
+  const LoadedConfig start = load(
+      "[server]\nauthentication = true\n[[cluster.nodes]]\nname = \"n\"\ncpu = 8\n"
+      "memory = \"8GB\"\ngpus = 1\nkind = \"L4\"\nvram = \"24GB\"\n");
+  const LoadedConfig next = load(std::string(kModels) + "[tasks]\nrun_as = \"ada\"\n");
+  const LoadedConfig held = after_reload(start, next);
+  EXPECT_EQ(load(config_toml(held.values)).config, held.config) << config_toml(held.values);
+}
+
+TEST(Changes, WhatTheFileSaysOfUnknownTenantsHoldsAtOnce) {
+  const LoadedConfig start = load("[server]\nauthentication = true\n");
+  const LoadedConfig next = load("[tenant_defaults]\nmake_unknown = true\n");
+  EXPECT_TRUE(after_reload(start, next).config.tenant_defaults.make_unknown);
+  const LoadedConfig open = load(
+      "[server]\nauthentication = true\n[tenant_defaults]\n"
+      "make_unknown = true\n");
+  const LoadedConfig held = after_reload(open, load(""));
+  EXPECT_FALSE(held.config.tenant_defaults.make_unknown) << "nothing is said any more";
+  EXPECT_EQ(changes(open, held).sentences,
+            Texts{"tenant_defaults.make_unknown: true becomes false"});
+}
+
 }  // namespace
 }  // namespace berth::config::changes_test

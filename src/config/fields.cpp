@@ -6,12 +6,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/names.h"
 #include "config/notes.h"
 
 namespace berth::config {
 namespace {
-
-constexpr std::size_t kLongestName = 200;
 
 Unit unit_of(const NumberType& type) {
   if (type.kind == NumberType::Kind::bytes) return Unit::bytes;
@@ -67,10 +66,12 @@ std::string toml_of(std::int64_t value, const NumberType& type) {
   return {};
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestName &&
-         std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' '; });
+std::string name_expectation() {
+  return "a name of 1 to " + std::to_string(kNameMax) +
+         " printable ASCII characters, no space at either end";
 }
+
+bool is_name(std::string_view text) { return flaw_in_name(text).empty(); }
 
 std::string expectation(const NumberType& type) {
   switch (type.kind) {
@@ -177,7 +178,7 @@ bool TableReader::name(std::string_view key, std::string& out) {
   std::string value = out;
   if (!text(key, value)) return false;
   if (!is_name(value)) {
-    expected(key, *table_.find(key), "a printable name of 1 to 200 bytes");
+    expected(key, *table_.find(key), name_expectation());
     return false;
   }
   out = std::move(value);

@@ -65,8 +65,10 @@ constexpr NumberType sizes(std::int64_t low, std::int64_t high) {
 // The number as TOML, with its unit.
 std::string toml_of(std::int64_t value, const NumberType& type);
 
-// Not empty, not absurdly long, nothing unprintable.
+// As base/names.h has it.
 bool is_name(std::string_view text);
+// `a name of 1 to 200 …`
+std::string name_expectation();
 
 // `an integer from 1 to 64`, `a duration such as "120ms", from 0s to 1h`.
 std::string expectation(const NumberType& type);

@@ -12,7 +12,6 @@ namespace berth::config {
 namespace {
 
 constexpr std::int64_t kBillion = 1'000'000'000;
-constexpr NumberType kGpuAmount = thousandths(0, core::kGpusMax * 1000);
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -34,8 +33,9 @@ void NameBook::claim(const std::string& name, Origin at, std::string_view path,
   if (name.empty()) return;
   const auto [entry, fresh] = taken_.emplace(name, at);
   if (fresh) return;
-  diagnostics.error(at, std::string(path) + ": " + quoted(name) + " is already the name of " +
-                            with_article(noun_) + ", at " + diagnostics.place(entry->second));
+  diagnostics.error(at, std::string(path) + ": " + config::quoted(name) +
+                            " is already the name of " + with_article(noun_) + ", at " +
+                            diagnostics.place(entry->second));
 }
 
 void read_policy(TableReader& table, core::PolicySpec& policy) {
@@ -54,7 +54,7 @@ void read_policy(TableReader& table, core::PolicySpec& policy) {
   NumberType window = durations(kBillion);
   window.shown_with = "_minutes";
   table.number("usage_window", policy.usage_window, window);
-  table.number("poison_after", policy.poison_after, integers(1, core::kFailuresMax));
+  table.number("poison_after", policy.poison_after, integers(0, core::kFailuresMax));
   table.number("max_infrastructure_losses", policy.max_infrastructure_losses,
                integers(0, core::kFailuresMax));
   table.number("reservations", policy.reservations, integers(0, core::kReservationsMax));
@@ -77,19 +77,21 @@ void read_tenant(TableReader& table, std::span<const std::string> tenants, std::
 }
 
 void read_tenant_limits(TableReader& table, core::TenantSpec& tenant) {
-  table.number("weight", tenant.weight, thousandths(core::kWeightMin, core::kWeightMax));
-  table.number("max_queue_size", tenant.max_queue_size, integers(0, kBillion));
-  table.number("token_bucket_size", tenant.token_bucket_size, integers(1, core::kTokensMax));
-  table.number("token_refill_rate", tenant.token_refill_rate, integers(0, core::kTokensMax));
-  table.number("daily_token_limit", tenant.daily_token_limit, integers(0, core::kDailyTokensMax));
-  table.number("guaranteed_gpus", tenant.guaranteed_gpus, kGpuAmount);
-  table.number("borrow_gpus", tenant.borrow_gpus, kGpuAmount);
-  table.number("max_gpus", tenant.max_gpus, kGpuAmount);
+  table.number("weight", tenant.weight, ranges::kWeight);
+  table.number("max_queue_size", tenant.max_queue_size, ranges::kQueueSize);
+  table.number("token_bucket_size", tenant.token_bucket_size, ranges::kTokenBucket);
+  table.number("token_refill_rate", tenant.token_refill_rate, ranges::kTokenRate);
+  table.number("daily_token_limit", tenant.daily_token_limit, ranges::kDailyTokens);
+  table.number("guaranteed_gpus", tenant.guaranteed_gpus, ranges::kGpuAmount);
+  table.number("borrow_gpus", tenant.borrow_gpus, ranges::kGpuAmount);
+  table.number("max_gpus", tenant.max_gpus, ranges::kGpuAmount);
   table.choice("isolation", isolation_names(), tenant.isolation);
   // Two defaults that do not go together are reported where they stand.
   const bool says_either = table.has("max_gpus") || table.has("guaranteed_gpus");
   if (says_either && tenant.max_gpus && *tenant.max_gpus < tenant.guaranteed_gpus) {
-    table.error("max_gpus", table.path_of("max_gpus") + ": expected at least guaranteed_gpus");
+    table.error("max_gpus", table.path_of("max_gpus") + ": expected at least guaranteed_gpus, " +
+                                toml_of(tenant.guaranteed_gpus.value, ranges::kGpuAmount) +
+                                ", found " + toml_of(tenant.max_gpus->value, ranges::kGpuAmount));
   }
 }
 
@@ -106,7 +108,7 @@ bool check_tree(std::vector<TableReader>& tables, std::span<const std::string> n
                 std::span<const TenantId> parents) {
   const core::TreeFinding finding = core::judge_tree(parents);
   if (finding.flaw == core::TreeFlaw::none) return true;
-  const auto name_of = [&](TenantId tenant) { return quoted(names[tenant.value]); };
+  const auto name_of = [&](TenantId tenant) { return config::quoted(names[tenant.value]); };
   tables[finding.path.front().value].error(
       "parent", "tenants.parent: " + core::sentence_of(finding, name_of));
   return false;
@@ -144,20 +146,24 @@ void read_queue(TableReader& table, std::span<const std::string> models, std::st
   if (table.reference("model", "model", models, model)) {
     queue.model.value = static_cast<std::uint32_t>(model);
   }
-  table.number("max_batch_size", queue.max_batch_size, integers(1, core::kBatchSizeMax));
+  table.number("max_batch_size", queue.max_batch_size, ranges::kBatchSize);
   table.number("max_batch_wait", queue.max_batch_wait, durations());
   table.boolean("adaptive", queue.adaptive_wait);
   table.boolean("refuse_late", queue.refuse_late);
-  table.number("max_gpus", queue.max_gpus, kGpuAmount);
-  table.number("min_gpus", queue.min_gpus, kGpuAmount);
-  constexpr NumberType kRun = durations(0, kLongestRun);
-  table.number("batch_base", queue.batch_base, kRun);
-  table.number("batch_per_task", queue.batch_per_task, kRun);
+  table.number("max_gpus", queue.max_gpus, ranges::kGpuAmount);
+  table.number("min_gpus", queue.min_gpus, ranges::kGpuAmount);
+  table.number("batch_base", queue.batch_base, ranges::kBatchTime);
+  table.number("batch_per_task", queue.batch_per_task, ranges::kBatchTime);
   table.name("work_class", work_class);
+  table.boolean("batch_commands", queue.batch_commands);
+  table.number("max_queue_size", queue.max_queue_size, ranges::kTasksOfQueue);
+  table.number("max_task_gpus", queue.max_task_gpus, ranges::kTaskGpus);
   check_batch_time(table, "batch_per_task", queue.batch_base, queue.batch_per_task,
                    queue.max_batch_size);
   if (queue.max_gpus && *queue.max_gpus < queue.min_gpus) {
-    table.error("max_gpus", "queues.max_gpus: expected at least min_gpus");
+    table.error("max_gpus", "queues.max_gpus: expected at least min_gpus, " +
+                                toml_of(queue.min_gpus.value, ranges::kGpuAmount) + ", found " +
+                                toml_of(queue.max_gpus->value, ranges::kGpuAmount));
   }
   if (const char* expected = core::flaw_in(queue); expected != nullptr) {
     table.error("batch_per_task", "queues.batch_per_task: expected " + std::string(expected));

@@ -17,6 +17,21 @@
 
 namespace berth::config {
 
+// What numbers of these sections may be: for the file, and for what is put by the API.
+namespace ranges {
+inline constexpr NumberType kWeight = thousandths(core::kWeightMin, core::kWeightMax);
+inline constexpr NumberType kQueueSize = integers(0, 1'000'000'000);
+// An empty bucket would refuse every task for good, whatever flows into it.
+inline constexpr NumberType kTokenBucket = integers(1, core::kTokensMax);
+inline constexpr NumberType kTokenRate = integers(0, core::kTokensMax);
+inline constexpr NumberType kDailyTokens = integers(0, core::kDailyTokensMax);
+inline constexpr NumberType kGpuAmount = thousandths(0, core::kGpusMax * 1000);
+inline constexpr NumberType kTasksOfQueue = integers(1, core::kLiveTasksMax);
+inline constexpr NumberType kTaskGpus = integers(1, core::kGpusMax);
+inline constexpr NumberType kBatchSize = integers(1, core::kBatchSizeMax);
+inline constexpr NumberType kBatchTime = durations(0, kLongestRun);
+}  // namespace ranges
+
 // Names and specs of one noun; the same position in both.
 template <class Spec>
 struct Catalog {

@@ -46,6 +46,7 @@ struct LimitSection {
   Duration http_body_timeout = seconds(30);
   std::uint32_t submit_ring = 65'536;  // requests that wait for the engine
   std::uint32_t max_streams = 1024;
+  std::uint32_t max_streams_per_tenant = 128;
   std::int64_t max_stream_memory = 128 * kMiB;  // of all streams together
   std::uint32_t max_signals = 10'000;           // of one tenant
 
@@ -57,7 +58,7 @@ struct StoreSection {
   std::int64_t segment_size = 64 * kMiB;
   std::int64_t reserve = 256 * kMiB;  // free on the data disk, or no new task is taken
   std::int64_t snapshot_every_events = 1'000'000;
-  std::int64_t snapshot_every_size = 128 * kMiB;
+  std::int64_t snapshot_every_size = 64 * kMiB;
   std::uint32_t keep_snapshots = 2;
   Duration retention = minutes(24 * 60);  // of whole journal segments
   Duration history_retention = minutes(30 * 24 * 60);
@@ -114,12 +115,23 @@ enum class Executor : std::uint8_t { simulated, process };
 // What a gang's command runs once for.
 enum class RanksBy : std::uint8_t { gpu, node };
 
+// What a queue's tasks have that do not say it themselves, and the most they may say.
+struct TaskDefaults {
+  std::optional<Milli> share;  // of tasks of one GPU
+  std::optional<Duration> tolerated_wait;
+  std::optional<Duration> run_limit;
+  std::optional<Duration> max_run_limit;
+
+  bool operator==(const TaskDefaults&) const = default;
+};
+
 struct Queue {
   core::QueueSpec spec;    // its model is a position in ServerConfig::models; it has no class
   std::string work_class;  // "": none
   Executor executor = Executor::simulated;
   RanksBy ranks = RanksBy::gpu;
   bool commands = true;  // its tasks may have some
+  TaskDefaults defaults;
 
   bool operator==(const Queue&) const = default;
 };

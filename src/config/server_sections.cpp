@@ -51,6 +51,7 @@ void read_limits(TableReader& table, LimitSection& limits) {
   table.number("http_body_timeout", limits.http_body_timeout, kTimeout);
   table.number("submit_ring", limits.submit_ring, integers(1, 16 * kMillion));
   table.number("max_streams", limits.max_streams, integers(1, kMillion));
+  table.number("max_streams_per_tenant", limits.max_streams_per_tenant, integers(1, kMillion));
   table.number("max_stream_memory", limits.max_stream_memory, sizes(kMiB, 64 * kGiB));
   table.number("max_signals", limits.max_signals, integers(1, 10 * kMillion));
   table.finish();
@@ -119,12 +120,28 @@ void read_tenant(TableReader& table, std::span<const std::string> tenants, std::
   table.finish();
 }
 
+namespace {
+
+void read_task_defaults(TableReader& table, TaskDefaults& defaults) {
+  table.number("default_share", defaults.share, thousandths(1, 1000));
+  table.number("default_tolerated_wait", defaults.tolerated_wait, durations(1));
+  table.number("default_run_limit", defaults.run_limit, durations(1));
+  table.number("max_run_limit", defaults.max_run_limit, durations(1));
+  if (defaults.run_limit && defaults.max_run_limit &&
+      *defaults.run_limit > *defaults.max_run_limit) {
+    table.error("default_run_limit", "queues.default_run_limit: expected at most max_run_limit");
+  }
+}
+
+}  // namespace
+
 void read_queue(TableReader& table, std::span<const std::string> models, std::string& name,
                 Queue& queue) {
   read_queue(table, models, name, queue.spec, queue.work_class);
   table.choice("executor", executor_names(), queue.executor);
   table.choice("ranks", ranks_names(), queue.ranks);
   table.boolean("commands", queue.commands);
+  read_task_defaults(table, queue.defaults);
   table.finish();
 }
 

@@ -36,9 +36,9 @@ void read_speed_by_class(TableReader& table, SpeedByClass& out) {
   for (std::size_t i = 0; node != nullptr && i < node->entries.size(); ++i) {
     const auto& [name, at, value] = node->entries[i];
     if (!is_name(name)) {
-      table.diagnostics().error(at, table.path_of(kSpeeds) + ": " + quoted(name) +
-                                        " is no name of a class of work; expected a printable " +
-                                        "name of 1 to 200 bytes");
+      table.diagnostics().error(at, table.path_of(kSpeeds) + ": " + config::quoted(name) +
+                                        " is no name of a class of work; expected " +
+                                        name_expectation());
       continue;
     }
     const std::string key = std::string(kSpeeds) + "." + name;
@@ -52,8 +52,8 @@ void check_work_classes(std::span<TableReader> queues, std::span<TableReader> gp
   std::set<std::string> named;
   const auto count = [&](TableReader& table, std::string_view key, const std::string& name) {
     if (!named.insert(name).second || named.size() != core::kMaxWorkClasses + 1) return;
-    table.error(key, table.path_of(key) + ": " + quoted(name) + " is one class of work too many; " +
-                         "queues and GPUs together may name " +
+    table.error(key, table.path_of(key) + ": " + config::quoted(name) +
+                         " is one class of work too many; " + "queues and GPUs together may name " +
                          std::to_string(core::kMaxWorkClasses));
   };
   for (TableReader& queue : queues) {
@@ -72,7 +72,7 @@ std::string remark_on_class(std::string_view queue, const std::string& work_clas
                             std::span<const std::string> classes_of_gpus) {
   const bool is_known = std::ranges::find(classes_of_gpus, work_class) != classes_of_gpus.end();
   if (work_class.empty() || is_known) return "";
-  return "queue " + quoted(queue) + " has the work_class " + quoted(work_class) +
+  return "queue " + config::quoted(queue) + " has the work_class " + config::quoted(work_class) +
          ", for which no GPU has a speed in speed_by_class; it runs at their general speed" +
          suggestion(work_class, classes_of_gpus);
 }

@@ -55,6 +55,15 @@ struct TaskDeferred {
   Failure failure = Failure::error;  // meaningful after a failure
   bool operator==(const TaskDeferred&) const = default;
 };
+// A task that has not started is another from now on, as it was asked for.
+struct TaskChanged {
+  TaskNo task;
+  QueueId queue;
+  std::int16_t priority = 0;
+  Mib vram;  // on each GPU, as resolved
+  Time expires;
+  bool operator==(const TaskChanged&) const = default;
+};
 struct TaskFinished {
   TaskNo task;
   TaskState state = TaskState::completed;  // terminal
@@ -158,7 +167,7 @@ struct QueuePassedOver {
 using Action =
     std::variant<Instant, TaskAccepted, TaskRefused, TaskReady, TaskDeferred, TaskFinished,
                  BatchStarted, StopTask, LeaseCharged, SliceLost, LeaseClosed, LoadModel,
-                 EvictModel, HoldGpu, ReleaseHold, QueuePassedOver, Preempt>;
+                 EvictModel, HoldGpu, ReleaseHold, QueuePassedOver, Preempt, TaskChanged>;
 
 using Actions = std::vector<Action>;
 

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "core/admission/admission.h"
+#include "core/admission/change.h"
 #include "core/completion/completion.h"
 #include "core/dispatch/dispatch.h"
 #include "core/engine_internal.h"
@@ -85,6 +86,8 @@ void put_node(State& state, const PutNode& put) {
   note_mig_node(state, put.node);
 }
 
+void lose(State& state, GpuId id);
+
 void put_gpu(State& state, const PutGpu& put) {
   const bool fresh = is_new(state.gpus, put.gpu.value);
   ASSERT(flaw_in(put.spec) == nullptr);
@@ -100,6 +103,7 @@ void put_gpu(State& state, const PutGpu& put) {
     use_nodes(state, state.leases[lease], 1);
   set_usable(state, put.gpu, usable_part(state, put.spec.vram));
   refresh_gpu(state, put.gpu);
+  if (!state.node(put.spec.node).up) lose(state, put.gpu);
 }
 
 void set_policy(State& state, const PolicySpec& spec) {
@@ -131,8 +135,9 @@ void lose(State& state, GpuId id) {
     refresh_queues_of(state, model);
 }
 
+// A GPU of a lost node comes back with its node.
 void bring_back(State& state, GpuId id) {
-  if (!state.has(id) || state.gpu(id).up) return;
+  if (!state.has(id) || state.gpu(id).up || !state.node(state.gpu(id).spec.node).up) return;
   ASSERT(state.gpu(id).leases.empty());
   state.gpu(id).adopts = true;
   set_gpu_flags(state, id, true, state.gpu(id).draining);
@@ -299,6 +304,10 @@ void apply_event(State& state, const Event& event) {
                  [&](const Cancel&) {},
                  [&](const CancelGroup& e) { begin_cancel(state, e.group); },
                  [&](const Hold&) {},
+                 [&](const ChangeTask& e) {
+                   const std::uint32_t slot = state.tasks.slot_of(e.task);
+                   if (slot != kNoSlot && state.tasks.row(slot).shape != kNoSlot) keep_cells(state);
+                 },
                  [&](const Release& e) { release_task(state, e.task); },
                  [&](const ResolveSignal& e) { resolve_signal(state, e.signal); },
                  [&](const PauseQueue& e) {
@@ -326,6 +335,7 @@ void apply_event(State& state, const Event& event) {
                    for (Tenant& tenant : state.tenants)
                      tenant.tokens_today = 0;
                  },
+                 [&](const HoldStarts& e) { state.starts_held = e.held; },
                  [&](const Tick&) {},
                  [&](const LeaseStarted& e) { start_running(state, e.lease); },
                  [&](const TaskEnded& e) { start_running(state, e.lease); },
@@ -368,6 +378,10 @@ void apply_action(State& state, const Action& action) {
                  [&](const TaskRefused& a) { turn_away(state, a.task, a.reason); },
                  [&](const TaskReady& a) { make_ready(state, a.task); },
                  [&](const TaskDeferred& a) { defer_task(state, a); },
+                 [&](const TaskChanged& a) {
+                   change_task(state, a);
+                   update_batch_wait(state, a.queue);
+                 },
                  [&](const TaskFinished& a) {
                    const TaskRow& row = state.tasks.row(state.tasks.slot_of(a.task));
                    const bool never_ran = row.attempts == 0 && row.losses == 0;
@@ -375,7 +389,7 @@ void apply_action(State& state, const Action& action) {
                    finish_task(state, a);
                  },
                  [&](const BatchStarted& a) { start_batch(state, a); },
-                 [&](const StopTask&) {},
+                 [&](const StopTask& a) { begin_stop(state, a); },
                  [&](const LeaseCharged& a) { charge_quantum(state, a); },
                  [&](const SliceLost& a) {
                    lose_slice(state, find_lease(state, a.lease), a.gpu);

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "core/admission/admission.h"
+#include "core/admission/change.h"
 #include "core/completion/completion.h"
 #include "core/dispatch/dispatch.h"
 #include "core/engine_internal.h"
@@ -52,9 +53,14 @@ void Decider::answer(const Event& event) {
           cancel(body.task);
         } else if constexpr (std::is_same_v<Body, Hold>) {
           hold(body.task);
+        } else if constexpr (std::is_same_v<Body, ChangeTask>) {
+          emit(judge_change(state_, body));
         } else if constexpr (std::is_same_v<Body, Release>) {
           answer_request(body.task, ReasonCode::none);
-        } else if constexpr (std::is_same_v<Body, PutGpu> || std::is_same_v<Body, ModelLoaded>) {
+        } else if constexpr (std::is_same_v<Body, PutGpu>) {
+          if (!state_.gpu(body.gpu).up) lose_gpu(body.gpu);
+          clear_for_mig(body.gpu);
+        } else if constexpr (std::is_same_v<Body, ModelLoaded>) {
           if (state_.has(body.gpu)) clear_for_mig(body.gpu);
         } else if constexpr (std::is_same_v<Body, TaskEnded>) {
           end_task(body.lease, body.outcome);
@@ -97,9 +103,8 @@ void Decider::cancel(TaskNo task) {
   const std::uint32_t slot = state_.tasks.slot_of(task);
   if (slot == kNoSlot) return answer_request(task, ReasonCode::unknown_task);
   const TaskRow& row = state_.tasks.row(slot);
-  if (row.state == TaskState::starting || row.state == TaskState::running) {
-    emit(StopTask{state_.leases[row.lease].id, task});
-  }
+  // It runs, or is being stopped: it ends with its processes.
+  if (row.lease != kNoSlot) emit(StopTask{state_.leases[row.lease].id, task});
   emit(TaskFinished{task, TaskState::cancelled, named(ReasonCode::by_request, task.value)});
 }
 
@@ -260,6 +265,7 @@ bool Decider::settle() {
   cancel_groups();
   if (!state_.cancelling.empty()) return false;  // nothing starts that is about to be cancelled
   decide_ripe();
+  if (state_.starts_held) return state_.ripe.empty();
   for (std::uint32_t starts = 0; starts < state_.policy.starts_per_step; ++starts) {
     scratch_.clear();
     settle_placed(state_);

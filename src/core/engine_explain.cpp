@@ -38,6 +38,15 @@ void explain_waiting(const State& state, std::uint32_t slot, Explanation& out) {
         out.binding.push_back(about(ReasonCode::waits_for_task, dependency.id));
       }
     }
+    if (extra->at_once > 0 && !extra->has_turn && row.held == ReasonCode::none) {
+      out.binding.push_back(about(ReasonCode::group_at_limit, Reason::kNoSubject,
+                                  state.groups.at(extra->group).turns + 1, extra->at_once));
+    }
+  }
+  if (row.lease != kNoSlot) {
+    const std::vector<GpuId>& gpus = state.leases[row.lease].gpus;
+    out.binding.push_back(about(ReasonCode::attempt_stopping,
+                                gpus.empty() ? Reason::kNoSubject : gpus.front().value));
   }
   if (row.eligible > state.now && row.eligible != Time::never()) {
     out.binding.push_back(about(ReasonCode::waits_for_time, Reason::kNoSubject,
@@ -48,6 +57,10 @@ void explain_waiting(const State& state, std::uint32_t slot, Explanation& out) {
 void count_ahead(const State& state, std::uint32_t slot, Explanation& out) {
   const TaskRow& row = state.tasks.row(slot);
   out.ahead_in_queue = state.queue(row.queue).pending - 1;
+  const bool competes = row.shape == kNoSlot && state.flows.flow(row.flow).competes;
+  if (const auto before = competes ? tasks_before(state, slot) : std::nullopt) {
+    out.position = *before + 1;
+  }
   FlowCursor cursor(state, state.flows.flow(row.flow));
   while (cursor.slot() != slot && out.ahead_in_flow < kAheadCounted) {
     ++out.ahead_in_flow;
@@ -164,7 +177,8 @@ void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
     } else {
       if (placement.reason.code == ReasonCode::model_loading) {
         name_load(state, queue.spec.model, placement.reason, out);
-      } else if (placement.reason.code != ReasonCode::gpu_held) {
+      } else if (placement.reason.code != ReasonCode::gpu_held &&
+                 placement.reason.code != ReasonCode::gpu_reserved) {
         name_holder(state, row, placement.reason, out);
       }
       out.binding.push_back(placement.reason);
@@ -180,7 +194,10 @@ void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
     // Whoever starts next; where nobody does, who leads the queue.
     const bool led_by_another = queue.leader_slot != kNoSlot && queue.leader_slot != slot;
     if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;
-    out.binding.push_back(about(ReasonCode::behind_in_order, first.value));
+    const std::uint64_t before = out.position.value_or(1) - 1;
+    out.binding.push_back(about(ReasonCode::behind_in_order,
+                                first ? first.value : Reason::kNoSubject,
+                                static_cast<std::int64_t>(before)));
   }
   // Nobody knows for how long.
   if (queue.paused || binding || queue_is_full) out.start.reset();

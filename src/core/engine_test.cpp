@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,33 @@ TEST(Engine, TasksCancelledInTheMiddleLeaveTheOthersInOrder) {
     started.push_back(world.all<BatchStarted>().front().tasks.front().task);
   }
   EXPECT_EQ(started, (std::vector{TaskNo{0}, TaskNo{1}, TaskNo{299}}));
+}
+
+// In the order in which batches take them: by turns where two tenants compete.
+TEST(Explain, TellsThePlaceInTheQueue) {
+  CoreWorld world;
+  world.gpu(Mib{10'000});
+  const TenantId a = world.tenant();
+  const TenantId b = world.tenant();
+  const QueueId queue = world.queue();
+  const auto submit = [&](TenantId tenant) {
+    TaskSpec spec = task_spec(Mib{1000}, seconds(10));
+    spec.tenant = tenant;
+    spec.queue = queue;
+    return world.submit(spec);
+  };
+  submit(a);  // it runs
+  const std::vector<TaskNo> of_a = {submit(a), submit(a), submit(a)};
+  const std::vector<TaskNo> of_b = {submit(b), submit(b)};
+  const auto place = [&](TaskNo task) { return world.explain(task)->position.value_or(0); };
+  EXPECT_EQ(place(of_b[0]), 1U) << "its tenant has received nothing yet";
+  EXPECT_LT(place(of_b[1]), place(of_a[2]));
+  std::set<std::uint64_t> places;
+  for (const TaskNo task : of_a)
+    places.insert(place(task));
+  for (const TaskNo task : of_b)
+    places.insert(place(task));
+  EXPECT_EQ(places, (std::set<std::uint64_t>{1, 2, 3, 4, 5}));
 }
 
 }  // namespace

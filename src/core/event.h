@@ -8,6 +8,7 @@
 // ones are legal and change nothing. What agents must keep to is said in action.h.
 #pragma once
 
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -91,6 +92,15 @@ struct Release {
   TaskNo task;
   bool operator==(const Release&) const = default;
 };
+// What a task that has not started shall be from now on. What is absent stays.
+struct ChangeTask {
+  TaskNo task;
+  QueueId queue;
+  std::int16_t priority = 0;
+  std::optional<Mib> vram;                 // on each GPU; 0: the model's vram_per_task
+  std::optional<Duration> tolerated_wait;  // since it was submitted
+  bool operator==(const ChangeTask&) const = default;
+};
 struct ResolveSignal {
   SignalId signal;
   bool operator==(const ResolveSignal&) const = default;
@@ -126,6 +136,12 @@ struct DrainQueue {
 };
 struct DayBoundary {
   bool operator==(const DayBoundary&) const = default;
+};
+// While starts are held, time goes on and nothing starts, loads a model or is preempted: there was
+// nobody to carry it out.
+struct HoldStarts {
+  bool held = true;
+  bool operator==(const HoldStarts&) const = default;
 };
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -205,7 +221,7 @@ using EventBody =
                  SubmitWorkflow, Cancel, CancelGroup, Hold, Release, ResolveSignal, PauseQueue,
                  PauseTenant, Flush, DrainGpu, DrainQueue, DayBoundary, Tick, LeaseStarted,
                  TaskEnded, LeaseEnded, ModelLoaded, ModelUnloaded, GpuLost, NodeLost, GpuReturned,
-                 NodeReturned, GpuUtilisation, LeaseEndedAfter>;
+                 NodeReturned, GpuUtilisation, LeaseEndedAfter, ChangeTask, HoldStarts>;
 
 struct Event {
   Time now;

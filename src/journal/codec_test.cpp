@@ -176,24 +176,40 @@ TEST(CodecGolden, Submit) {
   spec.retry = {.max_attempts = 7, .on = 1, .backoff = nanoseconds(8)};
   spec.depends_on = {{core::Dependency::Kind::signal, 9}};
   EXPECT_EQ(to_hex(encoded(core::Event{Time{1}, core::Submit{TaskNo{10}, spec}})),
-            packed("06 0100000000000000 "             // tag, now
-                   "0a00000000000000 "                // task
-                   "01000000 02000000 03 fcff "       // tenant, queue, tier, priority
-                   "0500 0100 04 00 00 "              // gpus, groups, within, required, profile
-                   "fa00000000000000 "                // share
-                   "0010000000000000 "                // vram
-                   "dc05000000000000 "                // cpu
-                   "0800000000000000 "                // memory
-                   "0300000000000000 "                // kinds
-                   "40420f0000000000 "                // expected_run
-                   "ffffffffffffff7f "                // tolerated_wait: for ever
-                   "0b00000000000000 "                // checkpoint_interval
-                   "0c00000000000000 "                // restart_cost
-                   "0000000000000000 "                // not_before
-                   "06000000 07 01 "                  // tokens, max_attempts, on
-                   "0800000000000000 ffffffff "       // backoff, group: none
-                   "00 00 "                           // held, on_dependency_failure
-                   "01000000 01 0900000000000000"));  // depends_on
+            packed("06 0100000000000000 "           // tag, now
+                   "0a00000000000000 "              // task
+                   "01000000 02000000 03 fcff "     // tenant, queue, tier, priority
+                   "0500 0100 04 00 00 "            // gpus, groups, within, required, profile
+                   "fa00000000000000 "              // share
+                   "0010000000000000 "              // vram
+                   "dc05000000000000 "              // cpu
+                   "0800000000000000 "              // memory
+                   "0300000000000000 "              // kinds
+                   "40420f0000000000 "              // expected_run
+                   "ffffffffffffff7f "              // tolerated_wait: for ever
+                   "0b00000000000000 "              // checkpoint_interval
+                   "0c00000000000000 "              // restart_cost
+                   "0000000000000000 "              // not_before
+                   "06000000 07 01 "                // tokens, max_attempts, on
+                   "0800000000000000 ffffffff "     // backoff, group: none
+                   "00 00 "                         // held, on_dependency_failure
+                   "01000000 01 0900000000000000 "  // depends_on
+                   "00 00000000"));                 // command, at_once
+}
+
+// What an older format does not have keeps its default.
+TEST(CodecGolden, ASubmitOfTheFirstFormatIsRead) {
+  const core::Event event{Time{1}, core::Submit{TaskNo{10}, {}}};
+  const std::vector<std::byte> now = encoded(event);
+  const std::size_t command_and_at_once = 5;
+  const ByteView old = ByteView(now).first(now.size() - command_and_at_once);
+  core::Event read;
+  Reader first(old, 1);
+  EXPECT_TRUE(decode_event(first, read));
+  EXPECT_TRUE(first.at_end());
+  EXPECT_EQ(read, event);
+  Reader second(old, 2);
+  EXPECT_FALSE(decode_event(second, read)) << "in its own format it is cut short";
 }
 
 TEST(CodecGolden, PutTenantWithAndWithoutLimits) {
@@ -222,7 +238,8 @@ TEST(CodecGolden, PutQueueAndPutGpuWithClassesOfWork) {
             packed("03 0000000000000000 01000000 ffffffff "  // tag, now, queue, model: none
                    "01000000 0000000000000000 00 00 03 "     // size, wait, adaptive, late, class
                    "00 0000000000000000 "                    // max_gpus, min_gpus
-                   "0000000000000000 0000000000000000"));    // batch_base, batch_per_task
+                   "0000000000000000 0000000000000000 "      // batch_base, batch_per_task
+                   "00 00 00"));  // batch_commands, max_queue_size, max_task_gpus
   core::GpuSpec gpu;
   gpu.vram = Mib{4096};
   gpu.class_speeds = {{WorkClassId{3}, Milli{1400}}};

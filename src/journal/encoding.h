@@ -14,7 +14,10 @@
 // encode and decode walk that one list, so they cannot drift; a structured binding makes a list
 // with too few or too many names an error of the compiler.
 //
-// Canonical: there is one encoding of each value, and decode accepts no other.
+// A struct that grew says so by BERTH_GROWN(Type, format, (old field, ...), new field, ...): bytes
+// of an earlier format end before the new fields, which then keep their defaults.
+//
+// Canonical: there is one encoding of each value in each format, and decode accepts no other.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +43,24 @@
   constexpr void visit_fields(Visitor& visitor, const Type& x) { \
     const auto& [__VA_ARGS__] = x;                               \
     visitor.fields(__VA_ARGS__);                                 \
+  }                                                              \
+  static_assert(std::is_aggregate_v<Type>)
+
+#define BERTH_NAMES(...) __VA_ARGS__
+
+// `old`: the names that all formats have, in parentheses. The others came with `format`.
+#define BERTH_GROWN(Type, format, old, ...)                      \
+  template <class Visitor>                                       \
+  constexpr void visit_fields(Visitor& visitor, Type& x) {       \
+    auto& [BERTH_NAMES old, __VA_ARGS__] = x;                    \
+    visitor.fields old;                                          \
+    visitor.since(format, __VA_ARGS__);                          \
+  }                                                              \
+  template <class Visitor>                                       \
+  constexpr void visit_fields(Visitor& visitor, const Type& x) { \
+    const auto& [BERTH_NAMES old, __VA_ARGS__] = x;              \
+    visitor.fields old;                                          \
+    visitor.since(format, __VA_ARGS__);                          \
   }                                                              \
   static_assert(std::is_aggregate_v<Type>)
 
@@ -95,11 +116,16 @@ constexpr bool all_different(std::array<std::uint32_t, kSize> numbers) {
 
 // Adds up how many bytes a value takes.
 struct Sizer {
+  std::uint32_t format = kNewestFormat;
   std::size_t total = 0;
 
   template <class... Fields>
   constexpr void fields(const Fields&... field) {
     (add(field), ...);
+  }
+  template <class... Fields>
+  constexpr void since(std::uint32_t first, const Fields&... field) {
+    if (format >= first) fields(field...);
   }
 
   template <class T>
@@ -126,8 +152,8 @@ struct Sizer {
 };
 
 template <class T>
-constexpr std::size_t encoded_size(const T& x) {
-  Sizer sizer;
+constexpr std::size_t encoded_size(const T& x, std::uint32_t format = kNewestFormat) {
+  Sizer sizer{format};
   sizer.add(x);
   return sizer.total;
 }
@@ -139,6 +165,10 @@ struct Encoder {
   template <class... Fields>
   void fields(const Fields&... field) {
     (put(field), ...);
+  }
+  template <class... Fields>
+  void since(std::uint32_t, const Fields&... field) {
+    fields(field...);
   }
 
   template <class T>
@@ -180,13 +210,18 @@ void encode(Writer& out, const T& x) {
   encoder.put(x);
 }
 
-// Reads fields; checks every bool, enum and count. After a failure values are unspecified.
+// Reads fields; checks every bool, enum and count. After a failure values are unspecified. What the
+// format of the bytes does not have stays as it was.
 struct Decoder {
   Reader& in;
 
   template <class... Fields>
   void fields(Fields&... field) {
     (get(field), ...);
+  }
+  template <class... Fields>
+  void since(std::uint32_t first, Fields&... field) {
+    if (in.format() >= first) fields(field...);
   }
 
   template <class T>
@@ -230,7 +265,7 @@ struct Decoder {
   void get_vector(std::vector<T>& x) {
     const std::size_t start = in.offset();
     const std::size_t count = in.u32();
-    const std::size_t least = encoded_size(T{});
+    const std::size_t least = encoded_size(T{}, in.format());
     if (count > in.remaining() / least) in.fail_at(start, "a count that the bytes can hold");
     x.clear();
     if (!in.ok()) return;

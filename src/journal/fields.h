@@ -1,9 +1,10 @@
 // Fields: the one list of what is encoded of each event, action and spec. Knows no encoding.
 //
 // Names follow the declarations; a struct that grows does not compile here until its new field is
-// named. Such a change, a new order of fields or enumerators included, is a new format: raise
-// kFormat in codec.h once journals exist that should still be read. A new event or action takes the
-// next free tag, wherever it stands in its variant; a tag is never given again.
+// named. Such a change is a new format: raise kFormat in codec.h, and say by BERTH_GROWN since when
+// the new fields are there. New fields come last; no field and no enumerator changes its place. A
+// new event or action takes the next free tag, wherever it stands in its variant; a tag is never
+// given again.
 #pragma once
 
 #include <cstddef>
@@ -143,8 +144,10 @@ BERTH_FIELDS(Milli, value);
 
 BERTH_FIELDS(core::TenantSpec, parent, weight, max_queue_size, token_bucket_size, token_refill_rate,
              daily_token_limit, guaranteed_gpus, borrow_gpus, max_gpus, isolation);
-BERTH_FIELDS(core::QueueSpec, model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late,
-             work_class, max_gpus, min_gpus, batch_base, batch_per_task);
+BERTH_GROWN(core::QueueSpec, 2,
+            (model, max_batch_size, max_batch_wait, adaptive_wait, refuse_late, work_class,
+             max_gpus, min_gpus, batch_base, batch_per_task),
+            batch_commands, max_queue_size, max_task_gpus);
 BERTH_FIELDS(core::ModelSpec, weights, vram_per_task, load_time, keep_alive);
 BERTH_FIELDS(core::Shape, gpus, groups, within, required, profile, share, vram, cpu, memory, kinds);
 BERTH_FIELDS(core::NodeSpec, rack, cpu, memory);
@@ -158,10 +161,11 @@ BERTH_FIELDS(core::PolicySpec, order, packing, gpu_load_threshold, vram_usable, 
              preemption, protected_run, long_work, long_share);
 BERTH_FIELDS(core::RetryRule, max_attempts, on, backoff);
 BERTH_FIELDS(core::Dependency, kind, id);
-BERTH_FIELDS(core::TaskSpec, tenant, queue, tier, priority, gpus, groups, within, required, profile,
-             share, vram, cpu, memory, kinds, expected_run, tolerated_wait, checkpoint_interval,
-             restart_cost, not_before, tokens, retry, group, held, on_dependency_failure,
-             depends_on);
+BERTH_GROWN(core::TaskSpec, 2,
+            (tenant, queue, tier, priority, gpus, groups, within, required, profile, share, vram,
+             cpu, memory, kinds, expected_run, tolerated_wait, checkpoint_interval, restart_cost,
+             not_before, tokens, retry, group, held, on_dependency_failure, depends_on),
+            command, at_once);
 BERTH_FIELDS(core::Reason, code, need, have, subject, at);
 
 // ---- Events -------------------------------------------------------------------------------------
@@ -199,6 +203,8 @@ BERTH_MESSAGE(29, core::DrainQueue, queue, draining);
 BERTH_MESSAGE(30, core::PutNode, node, spec);
 BERTH_MESSAGE(31, core::PutTable, kind, version, bytes);
 BERTH_MESSAGE(32, core::LeaseEndedAfter, ended, ran);
+BERTH_MESSAGE(34, core::HoldStarts, held);
+BERTH_MESSAGE(33, core::ChangeTask, task, queue, priority, vram, tolerated_wait);
 
 // ---- Actions ------------------------------------------------------------------------------------
 
@@ -220,6 +226,7 @@ BERTH_MESSAGE(140, core::HoldGpu, gpu, queue, task);
 BERTH_MESSAGE(141, core::ReleaseHold, gpu, queue, task);
 BERTH_MESSAGE(142, core::QueuePassedOver, queue, due, reason);
 BERTH_MESSAGE(147, core::Preempt, task, gpus);
+BERTH_MESSAGE(148, core::TaskChanged, task, queue, priority, vram, expires);
 BERTH_MESSAGE(143, core::SliceLost, lease, gpu);
 
 }  // namespace berth::journal

@@ -128,7 +128,7 @@ ParsedGroup parse_group(ByteView bytes) {
   }
   ParsedGroup parsed;
   parsed.group = {raw.header, payload};
-  if (raw.header.format == kFormat) {
+  if (raw.header.format >= kOldestFormat && raw.header.format <= kFormat) {
     parsed.status = GroupStatus::intact;
   } else {
     parsed.status = GroupStatus::unknown_format;
@@ -154,7 +154,8 @@ std::optional<std::size_t> find_group(ByteView bytes, std::size_t from, std::uin
   return std::nullopt;
 }
 
-GroupCursor::GroupCursor(const Group& group) : header_(group.header), in_(group.payload) {}
+GroupCursor::GroupCursor(const Group& group)
+    : header_(group.header), in_(group.payload, group.header.format) {}
 
 bool GroupCursor::next() {
   if (!in_.ok()) return false;

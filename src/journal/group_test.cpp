@@ -108,11 +108,11 @@ TEST(Group, FixedBytes) {
   builder.add_action(core::TaskReady{TaskNo{2}});
   const Writer group = builder.seal({.seq = 3, .epoch = 4, .behaviour = 5});
   EXPECT_EQ(to_hex(group.view()),
-            packed("42475250 01000000 1a000000 "         // magic, format, bytes of payload
+            packed("42475250 02000000 1a000000 "         // magic, format, bytes of payload
                    "01000000 01000000 "                  // events, actions
                    "0300000000000000 0400000000000000 "  // seq, epoch
                    "c07ca9db6b8690c2 05000000 "          // hash, behaviour
-                   "b00f4c04 42fa3640 "                  // checksums of payload and header
+                   "b00f4c04 4edd4d64 "                  // checksums of payload and header
                    "08 0100000000000000 0200000000000000 83 0200000000000000"));
 }
 
@@ -189,6 +189,15 @@ TEST(Group, ZerosAreBlank) {
   for (const std::size_t size : {0U, 1U, 55U, 56U, 500U}) {
     EXPECT_EQ(parse_group(std::vector<std::byte>(size)).status, GroupStatus::blank);
   }
+}
+
+TEST(Group, OlderFormatsAreRead) {
+  auto bytes = group_of({});
+  store_le(bytes.data() + 4, kOldestFormat);
+  repair_checksums(bytes);
+  const ParsedGroup parsed = parse_group(bytes);
+  EXPECT_EQ(parsed.status, GroupStatus::intact);
+  EXPECT_EQ(parsed.group.header.format, kOldestFormat);
 }
 
 TEST(Group, AnotherFormatIsToldFromDamage) {

@@ -22,12 +22,13 @@ namespace {
 }
 
 [[maybe_unused]] bool name_all(const core::Queue& queue) {
-  const auto& [spec, next_model, paused, draining, gangs, pending, startable, startable_isolated,
-               pending_work_us, in_use, running, flushed_at, turn, batch_time, arrivals, wait,
-               tightest_wait, due, overdue, declined_at, declined, holds, copy_at, wants_copy,
-               batches, members, placed_flows, flows, oldest, leader_flow, leader_slot, led_prev,
-               led_next, ready, blocked, wake_at, key, bench, bench_shape, bench_need] = queue;
-  // Derived: gangs, pending, startable, startable_isolated, pending_work_us, in_use, running,
+  const auto& [spec, next_model, paused, draining, gangs, queued, pending, startable,
+               startable_apart, pending_work_us, in_use, running, flushed_at, turn, batch_time,
+               arrivals, wait, tightest_wait, due, overdue, declined_at, declined, holds, copy_at,
+               wants_copy, batches, members, placed_flows, flows, oldest, leader_flow, leader_slot,
+               led_prev, led_next, ready, blocked, wake_at, key, bench, bench_shape, bench_need] =
+      queue;
+  // Derived: gangs, queued, pending, startable, startable_apart, pending_work_us, in_use, running,
   // and all from members on.
   return paused;
 }
@@ -68,13 +69,15 @@ namespace {
   const auto& [id, queue, model, share, vram, gpus, node, asked, cpu, memory, instance, tasks, live,
                running, preempted, started, expected, charged, rate, load_us, parts] = lease;
   // Derived: live.
-  const auto& [task, slot, tenant, is_live, part, charged_us, use, v_rate] = lease_task;
+  const auto& [task, slot, tenant, is_live, is_stopping, part, charged_us, use, v_rate] =
+      lease_task;
   // Derived: slot.
   return running && is_live;
 }
 
 [[maybe_unused]] bool name_all(const core::TaskExtra& extra) {
-  const auto& [group, group_prev, group_next, depends_on, checkpoint_interval, restart_cost] =
+  const auto& [group, at_once, has_turn, group_prev, group_next, depends_on, checkpoint_interval,
+               restart_cost] =
       extra;
   // Derived: group_prev, group_next.
   return depends_on.empty();
@@ -84,7 +87,7 @@ namespace {
   const auto& [no, submitted, eligible, expires, expected_run, backoff, vram, tenant, queue, flow,
                lease, stamp, tokens, extra, unresolved, dependants, shape, priority, share, gpus,
                tier, state, attempts, max_attempts, retry_on, losses, like_failures, last_failure,
-               on_dependency_failure, held] = row;
+               on_dependency_failure, held, command, started] = row;
   // Derived: flow, lease, stamp, extra, unresolved, dependants.
   return core::is_terminal(state);
 }
@@ -93,8 +96,8 @@ namespace {
   const auto& [now, policy, rule, tasks, shape_table, packing, flows, tenants, queues, models,
                nodes, gpus, leases, free_leases, lease_index, next_lease, next_load, running,
                groups, cancelling, signals, ripe, early_waiters, first_today, v_last_pick,
-               next_turn, last_served, submitted_first, submitted, usable, accepting, holdable,
-               free_fit, reclaim_fit, competing, competing_positions, flow_positions,
+               next_turn, last_served, starts_held, submitted_first, submitted, usable, accepting,
+               holdable, free_fit, reclaim_fit, competing, competing_positions, flow_positions,
                oldest_positions, turn_positions, bench_positions, turn, hot, shapes, cold, placed,
                overdue, declined, holding, kept, claims, timers, share_scratch, flow_scratch,
                continue_at] = state;

@@ -17,6 +17,7 @@
 #include "core/packing/mix.h"
 #include "core/state/entities.h"
 #include "core/state/learned.h"
+#include "journal/codec.h"
 #include "journal/encoding.h"
 #include "journal/fields.h"
 
@@ -33,9 +34,10 @@ struct FlowName {
   TenantId tenant;
   std::uint8_t tier = 0;
   std::optional<core::Shape> shape;  // of placed work
+  bool commands = false;
   auto operator<=>(const FlowName&) const = default;
 };
-BERTH_FIELDS(FlowName, queue, tenant, tier, shape);
+BERTH_GROWN(FlowName, 2, (queue, tenant, tier, shape), commands);
 
 struct CancelRecord {
   GroupId group;
@@ -60,10 +62,12 @@ struct EngineRecord {
   // Since when no plan of preemption is worth making, or that one is; follows from history.
   bool preemption_stale = true;
   Time no_plan_before;
+  bool starts_held = false;
 };
-BERTH_FIELDS(EngineRecord, now, policy, next_lease, next_load, first_today, v_last_pick, next_turn,
-             last_served, continue_at, cancelling, fills_due, tiers_due, preemption_stale,
-             no_plan_before);
+BERTH_GROWN(EngineRecord, 2,
+            (now, policy, next_lease, next_load, first_today, v_last_pick, next_turn, last_served,
+             continue_at, cancelling, fills_due, tiers_due, preemption_stale, no_plan_before),
+            starts_held);
 
 // ---- Tenants, models, GPUs, queues: all by number from 0 ----------------------------------------
 
@@ -222,8 +226,10 @@ struct LinksRecord {
   GroupId group;
   core::OnDependencyFailure on_failure = core::OnDependencyFailure::fail;
   std::vector<core::Dependency> depends_on;
+  std::uint32_t at_once = 0;
+  bool has_turn = false;
 };
-BERTH_FIELDS(LinksRecord, group, on_failure, depends_on);
+BERTH_GROWN(LinksRecord, 2, (group, on_failure, depends_on), at_once, has_turn);
 
 // Of a task that says what is lost when it is stopped.
 struct RestartRecord {
@@ -256,20 +262,27 @@ struct TaskRecord {
   std::optional<LinksRecord> links;
   std::optional<RestartRecord> restart;
   std::optional<core::Shape> shape;  // of placed work
+  bool command = false;
+  bool started = false;
 };
-BERTH_FIELDS(TaskRecord, no, state, held, tier, priority, share, gpus, vram, tenant, queue, tokens,
-             expected_run, submitted, eligible, expires, retry, links, restart, shape);
+BERTH_GROWN(TaskRecord, 2,
+            (no, state, held, tier, priority, share, gpus, vram, tenant, queue, tokens,
+             expected_run, submitted, eligible, expires, retry, links, restart, shape),
+            command, started);
+
+enum class AttemptIs : std::uint8_t { over, live, stopping };
+constexpr bool is_known(EnumCheck, AttemptIs x) { return x <= AttemptIs::stopping; }
 
 struct LeaseTaskRecord {
   TaskNo task;
   TenantId tenant;
-  bool live = true;
+  AttemptIs attempt = AttemptIs::live;
   std::int64_t part = 1;
   std::int64_t charged_us = 0;
   Milli use;
   std::int64_t v_rate = 0;
 };
-BERTH_FIELDS(LeaseTaskRecord, task, tenant, live, part, charged_us, use, v_rate);
+BERTH_FIELDS(LeaseTaskRecord, task, tenant, attempt, part, charged_us, use, v_rate);
 
 struct LeaseRecord {
   LeaseId id;
@@ -305,8 +318,8 @@ BERTH_FIELDS(RipeRecord, task, reason);
 
 // ---- Sections -----------------------------------------------------------------------------------
 
-// Goes up when a record or a section changes.
-inline constexpr std::uint32_t kStateVersion = 2;
+// Goes up when a record or a section changes; see format_of_snapshot.
+inline constexpr std::uint32_t kStateVersion = kFormat + 1;
 
 enum class StateSection : std::uint32_t {
   engine = 1,

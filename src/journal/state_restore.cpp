@@ -40,7 +40,7 @@ void Restorer::begin(StateSection section, const char* name) {
   error_.section = name;
   record_at_ = 0;
   const auto bytes = snapshot_.section(static_cast<std::uint32_t>(section));
-  in_ = Reader(bytes.value_or(ByteView{}));
+  in_ = Reader(bytes.value_or(ByteView{}), format_of_snapshot(snapshot_.info().version));
   if (!bytes) in_.fail("the section");
 }
 
@@ -81,6 +81,7 @@ bool Restorer::read_engine() {
   state.next_turn = engine_.next_turn;
   state.last_served = engine_.last_served;
   state.continue_at = engine_.continue_at;
+  state.starts_held = engine_.starts_held;
   if (!in_.ok()) return end();
   require(state.now.ns >= 0 && state.now != Time::never(), "an instant of the engine's axis");
   require_sane(state.policy);
@@ -378,7 +379,7 @@ void finish_round(State& state, const EngineRecord& engine, std::vector<core::Qu
   for (std::uint32_t i = 0; i < state.flows.size(); ++i) {
     const core::Flow& flow = state.flows.flow(i);
     if (state.timers.due_of(core::TimerKind::tier, i) > state.now) continue;
-    FlowName name{flow.queue, flow.tenant, flow.tier, {}};
+    FlowName name{flow.queue, flow.tenant, flow.tier, {}, flow.commands};
     if (flow.shape != core::kNoSlot) name.shape = state.shape_table.shape(flow.shape);
     if (std::binary_search(engine.tiers_due.begin(), engine.tiers_due.end(), name)) continue;
     refresh_flow(state, i);
@@ -422,7 +423,8 @@ std::optional<RestoredSnapshot> decode_snapshot(ByteView bytes, SnapshotError* e
   DecodeError damage;
   const auto snapshot = SnapshotReader::open(bytes, &damage);
   if (!snapshot) return refuse({"", damage.offset, damage.expected});
-  if (snapshot->info().version != kStateVersion) {
+  const std::uint32_t version = snapshot->info().version;
+  if (version < kOldestFormat + 1 || version > kStateVersion) {
     return refuse({"", 4, "a version that this program reads"});
   }
   Restorer restorer(*snapshot);
@@ -431,7 +433,8 @@ std::optional<RestoredSnapshot> decode_snapshot(ByteView bytes, SnapshotError* e
   RestoredSnapshot restored{snapshot->info(), core::Engine(std::move(state))};
   // A record may also say what the others give no reason for; then it did not come back.
   const auto again = encode_snapshot(restored.engine, restored.info);
-  if (!std::equal(bytes.begin(), bytes.end(), again.begin(), again.end())) {
+  const bool is_old = version < kStateVersion;
+  if (!is_old && !std::equal(bytes.begin(), bytes.end(), again.begin(), again.end())) {
     return refuse({"state", 0, "records that all come back"});
   }
   return restored;

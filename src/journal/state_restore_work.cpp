@@ -194,6 +194,8 @@ void Restorer::take(const TaskRecord& record) {
   row.tier = record.tier;
   row.state = record.state;
   row.held = reason_of(record.held);
+  row.command = record.command;
+  row.started = record.started;
   const RetryRecord retry = record.retry.value_or(RetryRecord{});
   row.backoff = retry.backoff;
   row.max_attempts = retry.max_attempts;
@@ -202,6 +204,8 @@ void Restorer::take(const TaskRecord& record) {
   row.losses = retry.losses;
   row.like_failures = retry.like_failures;
   row.last_failure = retry.last_failure;
+  // Version 2 did not say so.
+  if (in_.format() < 2) row.started = is_started(row.state) || row.attempts > 0 || row.losses > 0;
   if (record.links) take_links(slot, *record.links);
   if (record.restart) {
     core::TaskExtra& extra = state.tasks.extra_of(slot);
@@ -216,7 +220,7 @@ void Restorer::take(const TaskRecord& record) {
   if (is_started(record.state)) {
     ++in_leases_;
   } else {
-    ++tenant.queued;
+    count_queued(state, row, 1);
   }
 }
 
@@ -226,19 +230,37 @@ void Restorer::take_links(std::uint32_t slot, const LinksRecord& record) {
   require(depends || record.on_failure == core::OnDependencyFailure::fail,
           "a dependency whose failure matters");
   core::TaskExtra& extra = state_->tasks.extra_of(slot);
+  require(record.at_once == 0 || record.group, "a group for a limit of tasks at once");
+  require(!record.has_turn || (record.at_once > 0 &&
+                               state_->tasks.row(slot).held == ReasonCode::none),
+          "turns of tasks that are not held, in groups with a limit");
   extra.group = record.group;
+  extra.at_once = record.at_once;
+  extra.has_turn = record.has_turn;
+  if (record.group) {
+    Turns& turns = turns_.try_emplace(record.group, Turns{record.at_once}).first->second;
+    require(turns.at_once == record.at_once, "one limit for all tasks of a group");
+    if (record.has_turn) ++turns.taken;
+    const bool in_line = !record.has_turn && state_->tasks.row(slot).held == ReasonCode::none;
+    if (record.at_once > 0 && in_line) ++turns.in_line;
+  }
   if (record.group) oldest_of_group_.try_emplace(record.group, state_->tasks.row(slot).no);
   extra.depends_on = record.depends_on;
   state_->tasks.row(slot).on_dependency_failure = record.on_failure;
 }
 
-// A dependency is open while its task lives or its signal is unresolved.
+// A dependency is open while its task lives or its signal is unresolved; so is the want of a turn.
 void Restorer::count_unresolved() {
   State& state = *state_;
+  for (const auto& [group, turns] : turns_) {
+    require(turns.taken <= turns.at_once && (turns.in_line == 0 || turns.taken == turns.at_once),
+            "as many turns as the group's limit lets its tasks have");
+  }
   for (std::uint32_t slot = 0; slot < state.tasks.slots(); ++slot) {
     const core::TaskExtra* extra = state.tasks.find_extra(slot);
     if (extra == nullptr) continue;
     TaskRow& row = state.tasks.row(slot);
+    if (extra->at_once > 0 && !extra->has_turn) ++row.unresolved;
     for (const core::Dependency& dependency : extra->depends_on) {
       const bool open = dependency.kind == core::Dependency::Kind::signal
                             ? !state.signals.contains(SignalId{dependency.id})
@@ -355,12 +377,21 @@ void Restorer::take_lease_task(core::Lease& lease, std::uint32_t lease_slot,
   core::LeaseTask task;
   task.task = record.task;
   task.tenant = record.tenant;
-  task.live = record.live;
+  task.live = record.attempt == AttemptIs::live;
+  task.stopping = record.attempt == AttemptIs::stopping;
   task.part = record.part;
   task.charged_us = record.charged_us;
   task.use = record.use;
   task.v_rate = record.v_rate;
-  if (record.live) {
+  if (task.stopping) {
+    const std::uint32_t slot = state.tasks.slot_of(record.task);
+    require(slot != core::kNoSlot && state.tasks.row(slot).state == TaskState::waiting &&
+                state.tasks.row(slot).lease == core::kNoSlot,
+            "a waiting task that one lease stops");
+    if (!in_.ok()) return;
+    state.tasks.row(slot).lease = lease_slot;
+  }
+  if (task.live) {
     const TaskState expected = lease.running ? TaskState::running : TaskState::starting;
     task.slot = state.tasks.slot_of(record.task);
     require(task.slot != core::kNoSlot, "tasks that live");

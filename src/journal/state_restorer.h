@@ -107,6 +107,12 @@ class Restorer {
   std::vector<std::optional<Time>> keep_alives_;             // by GPU
   std::map<TaskNo, std::map<std::uint16_t, GpuId>> claims_;  // by rank, from 1 on
   std::map<GroupId, TaskNo> oldest_of_group_;
+  struct Turns {
+    std::uint32_t at_once = 0;
+    std::uint32_t taken = 0;
+    std::uint32_t in_line = 0;
+  };
+  std::map<GroupId, Turns> turns_;
   std::uint64_t ended_ = 0;      // numbers remembered
   std::uint64_t in_leases_ = 0;  // tasks that start or run
   std::uint64_t last_task_ = 0;  // one more than the number taken last

@@ -48,7 +48,8 @@ EngineRecord engine_record(const State& state) {
       .tiers_due = {},
       .preemption_stale = preemption_stale,
       // Says nothing once something has changed, and whoever comes from a journal does not have it.
-      .no_plan_before = preemption_stale ? Time{0} : state.placed.no_plan_before};
+      .no_plan_before = preemption_stale ? Time{0} : state.placed.no_plan_before,
+      .starts_held = state.starts_held};
   for (const auto& [group, below] : state.cancelling)
     record.cancelling.push_back({group, below});
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
@@ -59,7 +60,7 @@ EngineRecord engine_record(const State& state) {
   for (std::uint32_t i = 0; i < state.flows.size(); ++i) {
     if (state.timers.due_of(core::TimerKind::tier, i) > state.now) continue;
     const core::Flow& flow = state.flows.flow(i);
-    FlowName name{flow.queue, flow.tenant, flow.tier, {}};
+    FlowName name{flow.queue, flow.tenant, flow.tier, {}, flow.commands};
     if (flow.shape != core::kNoSlot) name.shape = state.shape_table.shape(flow.shape);
     record.tiers_due.push_back(name);
   }
@@ -246,6 +247,8 @@ void fill_record(TaskRecord& record, const State& state, std::uint32_t slot) {
   record.tenant = row.tenant;
   record.queue = row.queue;
   record.tokens = row.tokens;
+  record.command = row.command;
+  record.started = row.started;
   record.expected_run = row.expected_run;
   record.submitted = row.submitted;
   record.eligible.reset();
@@ -265,7 +268,8 @@ void fill_record(TaskRecord& record, const State& state, std::uint32_t slot) {
   const RestartRecord restart{extra->checkpoint_interval, extra->restart_cost};
   if (restart != RestartRecord{}) record.restart = restart;
   if (!extra->group && extra->depends_on.empty()) return;
-  record.links = {extra->group, core::OnDependencyFailure::fail, extra->depends_on};
+  record.links = {extra->group, core::OnDependencyFailure::fail, extra->depends_on, extra->at_once,
+                  extra->has_turn};
   // What should follow a failure means nothing where there is no dependency.
   if (!extra->depends_on.empty()) record.links->on_failure = row.on_dependency_failure;
 }
@@ -281,7 +285,13 @@ void write_tasks(Writer& out, const State& state, const std::vector<std::uint32_
 
 // ---- Leases -------------------------------------------------------------------------------------
 
-LeaseRecord lease_record(const core::Lease& lease) {
+AttemptIs attempt_of(const State& state, const core::LeaseTask& task) {
+  if (task.live) return AttemptIs::live;
+  const bool waits = task.stopping && state.tasks.slot_of(task.task) != core::kNoSlot;
+  return waits ? AttemptIs::stopping : AttemptIs::over;
+}
+
+LeaseRecord lease_record(const State& state, const core::Lease& lease) {
   LeaseRecord record{.id = lease.id,
                      .queue = lease.queue,
                      .model = lease.model,
@@ -306,7 +316,7 @@ LeaseRecord lease_record(const core::Lease& lease) {
   for (const core::LeaseTask& task : lease.tasks) {
     record.tasks.push_back({.task = task.task,
                             .tenant = task.tenant,
-                            .live = task.live,
+                            .attempt = attempt_of(state, task),
                             .part = task.part,
                             .charged_us = task.charged_us,
                             .use = task.use,
@@ -355,7 +365,7 @@ std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo 
     return RipeRecord{entry.first, entry.second};
   });
   write_list(begin(writer, StateSection::leases), leases_by_id(state),
-             [](const core::Lease* lease) { return lease_record(*lease); });
+             [&](const core::Lease* lease) { return lease_record(state, *lease); });
 
   const Writer bytes = writer.finish();
   return {bytes.view().begin(), bytes.view().end()};

@@ -26,6 +26,9 @@ namespace berth::journal {
 // the behaviour are filled in here.
 std::vector<std::byte> encode_snapshot(const core::Engine& engine, SnapshotInfo info = {});
 
+// Of a snapshot of this version: the format of its records, as those of journals (codec.h).
+constexpr std::uint32_t format_of_snapshot(std::uint32_t version) { return version - 1; }
+
 struct RestoredSnapshot {
   SnapshotInfo info;
   core::Engine engine;

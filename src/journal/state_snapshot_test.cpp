@@ -101,12 +101,13 @@ Bench rich_bench() {
   bench.submit(held);
   bench.send(core::ResolveSignal{SignalId{9}});
   bench.send(core::LeaseStarted{LeaseId{0}});
-  bench.send(core::GpuLost{GpuId{1}});  // the gang goes back, its lease lives on without the GPU
+  bench.submit(gang);
+  bench.send(core::GpuLost{GpuId{1}});  // the first gang stops, its lease lives on without the GPU
   bench.send(core::GpuReturned{GpuId{1}});
   bench.submit(bench.spec(1));  // loads its model
   bench.submit(bench.spec(1));
   bench.send(core::ModelLoaded{GpuId{1}, ModelId{0}, true, seconds(2), LoadId{0}}, seconds(2));
-  bench.send(core::Tick{}, seconds(1));  // the gang is overdue by now: a GPU is held for it
+  bench.send(core::Tick{}, seconds(1));  // the other gang is overdue by now: a GPU is held for it
   return bench;
 }
 
@@ -134,6 +135,7 @@ TEST(StateSnapshot, ARichStateHasEveryKindOfRecordAndComesBack) {
   EXPECT_FALSE(state.kept.empty());
   EXPECT_FALSE(state.gpu(GpuId{1}).residences.empty());
   EXPECT_EQ(state.groups.size(), 1U);
+  EXPECT_TRUE(state.leases.front().tasks.front().stopping);
   EXPECT_GT(state.tenant(TenantId{0}).usage.sum_us, 0);
   EXPECT_EQ(state.tenant(TenantId{1}).queued, 1U);
 

@@ -125,9 +125,14 @@ struct DecodeError {
   const char* expected = "";
 };
 
+// The format of bytes that this build writes.
+inline constexpr std::uint32_t kNewestFormat = UINT32_MAX;
+
 class Reader {
  public:
-  explicit Reader(ByteView bytes) : bytes_(bytes) {}
+  // `format`: of the bytes, where an older one had fewer fields; see encoding.h.
+  explicit Reader(ByteView bytes, std::uint32_t format = kNewestFormat)
+      : bytes_(bytes), format_(format) {}
 
   std::uint8_t u8() { return get<std::uint8_t>("an 8-bit number"); }
   std::uint16_t u16() { return get<std::uint16_t>("a 16-bit number"); }
@@ -166,6 +171,7 @@ class Reader {
     failed_ = true;
   }
 
+  std::uint32_t format() const { return format_; }
   bool ok() const { return !failed_; }
   const DecodeError& error() const { return error_; }  // meaningful when not ok()
   std::size_t offset() const { return offset_; }
@@ -176,6 +182,7 @@ class Reader {
  private:
   ByteView bytes_;
   std::size_t offset_ = 0;
+  std::uint32_t format_ = kNewestFormat;
   bool failed_ = false;
   DecodeError error_;
 };

@@ -4,10 +4,10 @@
 #include <array>
 #include <cstdio>
 
+#include "base/json.h"
 #include "cli/listing.h"
 #include "journal/codec.h"
 #include "sim/event_log.h"
-#include "sim/json.h"
 
 namespace berth::main {
 namespace {
@@ -44,7 +44,7 @@ std::string csv_text(const store::QueryCell& cell) {
 }
 
 void print_json(std::ostream& out, const store::QueryResult& result) {
-  sim::JsonWriter json;
+  JsonWriter json;
   json.begin_array();
   for (const auto& row : result.rows) {
     json.begin_object();

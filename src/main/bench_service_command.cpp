@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
+#include "base/json.h"
 #include "cli/table.h"
 #include "main/bench_service.h"
 #include "main/commands.h"
-#include "sim/json.h"
 
 namespace berth::main {
 namespace {
@@ -18,7 +18,7 @@ constexpr cli::Flag kFlags[] = {
     {"--json", "", "print the result as JSON"}};
 
 void print_json(std::ostream& out, const ServiceBenchResult& r) {
-  sim::JsonWriter json;
+  JsonWriter json;
   json.begin_object()
       .member("submit_unary_per_s", r.submit_unary_per_s)
       .member("submit_stream_per_s", r.submit_stream_per_s)

@@ -14,8 +14,8 @@ constexpr cli::Flag kCheckFlags[] = {kConfigFlag, kSetFlag};
 constexpr cli::Flag kShowFlags[] = {
     kConfigFlag,
     kSetFlag,
-    {"--running", "", "of the running server, with what was reloaded and put"},
-    {"--origin", "", "a line per key: value and where it came from"}};
+    {"--running", "", "ask the running server, with what was reloaded and put"},
+    {"--origin", "", "a line for each key: its value and where it came from (as -o wide)"}};
 constexpr cli::Positional kFile[] = {{"FILE", "the configuration; instead of --config", false}};
 
 config::ConfigSources sources_of(const cli::Call& call) {
@@ -45,9 +45,12 @@ void print_origins(std::ostream& out, const v1::GetConfigResponse& config) {
 }
 
 int print(const cli::Session& session, const v1::GetConfigResponse& config) {
-  if (session.format() == cli::Format::json) {
-    session.print_json(config);
-  } else if (session.args().has("--origin")) {
+  if (session.as_document()) {
+    session.print_document(config);
+  } else if (session.format() == cli::Format::name) {
+    for (const v1::ConfigValue& value : config.values())
+      session.console().out << cli::harmless(value.key()) << "\n";
+  } else if (session.args().has("--origin") || session.format() == cli::Format::wide) {
     print_origins(session.console().out, config);
   } else {
     session.console().out << config.toml();
@@ -101,8 +104,8 @@ int revert(const cli::Call& call) {
   const auto answer = session->client().revert(request);
   if (!answer) return session->fail("revert " + what, answer.failure());
   const int done = answer->refused().empty() ? cli::kOk : cli::kConflict;
-  if (session->format() == cli::Format::json) {
-    session->print_json(*answer);
+  if (session->as_document()) {
+    session->print_document(*answer);
     return done;
   }
   for (const std::string& sentence : answer->changes())
@@ -135,8 +138,8 @@ constexpr cli::Command kConfigCommands[] = {
      "print the configuration: as it would be used, or of a running server",
      "[FILE] [OPTIONS]\n--running [OPTIONS]", show, cli::Reach::server, kShowFlags, kFile,
      "All keys, with the defaults of those that nobody set. --running, or --server, asks the\n"
-     "server for the configuration in force, with what was put; that needs an administrator's\n"
-     "token.",
+     "server for the configuration in force, with what was put; that needs a token of an\n"
+     "administrator or a reader.",
      kShowExamples},
     {"config revert",
      cli::Group::administration,

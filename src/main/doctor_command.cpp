@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "main/config_sources.h"
 #include "main/hardware.h"
 #include "main/task_users.h"
+#include "main/trust.h"
 #include "store/file.h"
 #include "store/folder_access.h"
 #include "store/folder_lock.h"
@@ -88,23 +90,31 @@ Finding look_at_gpus(const config::ServerConfig& config) {
   return {hardware->why_simulated.empty() ? Grade::good : Grade::note, what};
 }
 
-// Whether other users, among them those of tasks, can look into what is the server's.
-Finding look_at_access(const std::filesystem::path& data, bool for_others) {
-  const auto remarks = store::check_access(data);
-  if (!remarks) return {Grade::bad, "access: " + remarks.error().message};
-  if (!remarks->empty()) {
-    return {for_others ? Grade::bad : Grade::note, "access: " + remarks->front()};
+// Whether other users, among them those of tasks, can look into what is the server's, or change it.
+void look_at_access(const config::ServerConfig& config, const std::optional<std::string>& file,
+                    bool for_others, std::vector<Finding>& findings) {
+  const std::size_t before = findings.size();
+  for (const TrustFlaw& flaw : flaws_in_trust(config, file, for_others)) {
+    findings.push_back({flaw.prevents_start ? Grade::bad : Grade::note, "access: " + flaw.text});
   }
-  return {Grade::good, "access: " + data.string() + " is closed to other users"};
+  const auto remarks = store::check_access(config.server.data);
+  if (!remarks) {
+    findings.push_back({Grade::bad, "access: " + remarks.error().message});
+  } else if (!remarks->empty()) {
+    findings.push_back({for_others ? Grade::bad : Grade::note, "access: " + remarks->front()});
+  }
+  if (findings.size() > before) return;
+  findings.push_back({Grade::good, "access: " + config.server.data + " is closed to other users"});
 }
 
-void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& findings) {
+void look_at_tasks(const config::ServerConfig& config, const std::optional<std::string>& file,
+                   std::vector<Finding>& findings) {
   const Result<TaskUsers> users = TaskUsers::from(config);
   if (!users) {
     findings.push_back({Grade::bad, "commands: " + users.error().message});
     return;
   }
-  findings.push_back(look_at_access(config.server.data, users->has_others()));
+  look_at_access(config, file, users->has_others(), findings);
   const bool refused = config.server.authentication && !users->has_others();
   findings.push_back({refused ? Grade::note : Grade::good, "commands: run " + users->sentence()});
   if (users->has_others() && !config.server.authentication) {
@@ -112,6 +122,8 @@ void look_at_tasks(const config::ServerConfig& config, std::vector<Finding>& fin
                         "commands: authentication is off, so that every command can ask the server "
                         "for anything, as an admin; set server.authentication = true"});
   }
+  for (const std::string& remark : users->remarks())
+    findings.push_back({Grade::note, "commands: " + remark});
   const std::string folder = tasks_folder(config).string();
   std::string flaw = flaw_in_tasks_folder(config, users->has_others());
   if (flaw.empty()) {
@@ -157,14 +169,15 @@ Finding look_at_folder(const std::filesystem::path& data) {
 }
 
 int doctor(const cli::Call& call) {
-  const auto loaded = load_for(call, config_sources(call));
+  const config::ConfigSources sources = config_sources(call);
+  const auto loaded = load_for(call, sources);
   if (!loaded) return cli::kBadInput;
   const std::filesystem::path data = loaded->config.server.data;
   std::vector<Finding> findings = {{Grade::good, "configuration: good"},
                                    look_at_disk(data),
                                    look_at_folder(data),
                                    look_at_gpus(loaded->config)};
-  look_at_tasks(loaded->config, findings);
+  look_at_tasks(loaded->config, sources.path, findings);
   constexpr std::array<std::string_view, 3> kWords = {"ok    ", "note  ", "BAD   "};
   bool good = true;
   for (const Finding& finding : findings) {

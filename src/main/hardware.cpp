@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "config/model_room.h"
 #include "core/mig/profiles.h"
 
 namespace berth::main {
@@ -134,6 +135,19 @@ void remark_on_classes(const config::Catalog<config::Queue>& queues, Hardware& h
   }
 }
 
+// Its tasks are refused until a larger GPU joins; more likely a unit is wrong.
+void remark_on_models(const config::ServerConfig& config, Hardware& hardware) {
+  config::LargestGpu largest;
+  for (const agent::GpuDescription& gpu : hardware.gpus) {
+    if (gpu.mig.empty()) largest.consider(gpu.name, Mib{gpu.vram_mb}, config.policy.vram_usable);
+  }
+  for (std::size_t i = 0; !hardware.gpus.empty() && i < config.models.size(); ++i) {
+    std::string flaw =
+        config::flaw_in_size(config.models.names[i], config.models.specs[i], largest);
+    if (!flaw.empty()) hardware.remarks.push_back(std::move(flaw));
+  }
+}
+
 std::string cores(std::int64_t milli) {
   return std::to_string(milli / 1000) +
          (milli % 1000 == 0 ? "" : "." + std::to_string(milli % 1000 / 100)) + " CPUs";
@@ -202,6 +216,7 @@ Result<Hardware> hardware_for(const config::ServerConfig& config) {
   }
   remark_on_kinds(config.gpus.kinds, hardware);
   remark_on_classes(config.queues, hardware);
+  remark_on_models(config, hardware);
   return hardware;
 }
 

@@ -15,6 +15,7 @@
 #include "main/config_message.h"
 #include "main/log.h"
 #include "main/settings.h"
+#include "main/trust.h"
 #include "main/wanted.h"
 #include "store/backup.h"
 #include "store/layout.h"
@@ -69,14 +70,6 @@ void tell_of_gpus(const v1::Report& report) {
   }
 }
 
-// Of what a reload brings, whose users tenants have holds at once; the rest after a restart.
-ServerConfig users_after(const ServerConfig& now, const ServerConfig& next) {
-  ServerConfig config = next;
-  config.server = now.server;
-  config.tasks = now.tasks;
-  return config;
-}
-
 // The address with the port that was really taken.
 std::string with_port(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
@@ -109,12 +102,24 @@ Result<std::unique_ptr<Server>> Server::start(config::LoadedConfig config,
   return server;
 }
 
-Status Server::find_users() {
-  const ServerConfig& config = config_.config;
+// As whom commands run, if what this rests on is the server's alone: a file that somebody else can
+// change is worth as much as its user.
+Result<TaskUsers> Server::users_for(const ServerConfig& config) const {
   Result<TaskUsers> users = TaskUsers::from(config);
   if (!users) return users.error();
   const std::string flaw = flaw_in_tasks_folder(config, users->has_others());
   if (!flaw.empty()) return Error{flaw};
+  for (const TrustFlaw& found : flaws_in_trust(config, sources_.path, users->has_others())) {
+    if (found.prevents_start) return Error{found.text};
+    log_warning(found.text);
+  }
+  return users;
+}
+
+Status Server::find_users() {
+  const ServerConfig& config = config_.config;
+  Result<TaskUsers> users = users_for(config);
+  if (!users) return users.error();
   if (shares_file_system(config)) {
     log_info(
         "tasks work on the disk of the data folder, and one that fills it stops both; set "
@@ -151,6 +156,7 @@ Status Server::start_agent() {
   agent::AgentOptions options;
   options.folder = store::agent_folder(std::filesystem::absolute(config.server.data));
   options.work_folder = tasks_folder(config);
+  options.work_reserve_bytes = static_cast<std::uint64_t>(config.store.reserve);
   options.user_of = [this](const std::string& tenant) { return user_of(tenant); };
   options.no_new_privs = config.tasks.no_new_privs;
   Result<TaskGroups> groups = task_groups(config, GroupUse::make);
@@ -232,6 +238,7 @@ Status Server::start_api() {
   options.http_limits.body_time = milliseconds_of(config.limits.http_body_timeout);
   options.payload_bytes_max = static_cast<std::size_t>(config.limits.max_payload);
   options.stream_limits = {.streams = config.limits.max_streams,
+                           .per_tenant = config.limits.max_streams_per_tenant,
                            .bytes = static_cast<std::size_t>(config.limits.max_stream_memory)};
   options.version = std::string(cli::version());
   options.simulated_gpus = hardware_.is_simulated();
@@ -251,8 +258,7 @@ Status Server::start_api() {
     const Result<std::optional<agent::TaskUser>> user = user_of(tenant);
     return user ? "" : user.error().message;
   };
-  Result<std::unique_ptr<api::ApiServer>> started =
-      api::ApiServer::start(std::move(options), *service_);
+  Result<std::unique_ptr<api::ApiServer>> started = api::ApiServer::start(options, *service_);
   if (!started) return started.error();
   api_ = std::move(*started);
   return Done{};
@@ -263,46 +269,51 @@ Result<v1::ReloadConfigResponse> Server::reload(bool dry_run) {
   config::Diagnostics diagnostics;
   std::optional<config::LoadedConfig> next = config::load_config(sources_, diagnostics);
   if (!next) return Error{diagnostics.text()};
-  Result<TaskUsers> users = TaskUsers::from(users_after(config_.config, next->config));
+  config::LoadedConfig held = config::after_reload(config_, *next);
+  const std::vector<std::string> waiting = config::changes(held, *next).sentences;
+  Result<TaskUsers> users = users_for(held.config);
   if (!users) return users.error();
   const service::Names names = known_names();
   const config::LoadedConfig before = in_force(config_, names);
   v1::ReloadConfigResponse response;
-  const std::vector<std::string> kept = kept_puts(config_, *next, names);
+  const std::vector<std::string> kept = kept_puts(config_, held, names);
   const auto tell = [&](const std::vector<std::string>& sentences) {
     for (const std::string& sentence : sentences)
       response.add_changes(sentence);
   };
   if (dry_run) {
-    tell(changes_between(before, with_puts(*next, names), names).sentences);
+    tell(changes_between(before, with_puts(held, names), names).sentences);
+    tell(waiting);
     tell(kept);
     return response;
   }
   const auto answer = std::make_shared<std::promise<service::ControlOutcome>>();
   std::future<service::ControlOutcome> outcome = answer->get_future();
   service::ControlCommand command{
-      wanted_by(next->config, wall_unix_ns()),
+      wanted_by(held.config, wall_unix_ns()),
       [answer](const service::ControlOutcome& made) { answer->set_value(made); }};
   if (!service_->offer(std::move(command))) {
     return Error{"the server has too much to do; try again"};
   }
   {
     const std::lock_guard lock(config_mutex_);
-    config_ = std::move(*next);
+    config_ = std::move(held);
   }
   {
     const std::lock_guard users_lock(users_mutex_);
     users_ = std::move(*users);
   }
-  if (outcome.wait_for(kReloadPatience) != std::future_status::ready) {
-    return Error{
-        "the configuration was read, but the journal cannot be written: it holds when it can; see "
-        "the server's log"};
-  }
+  const Error not_written{
+      "the configuration was read, but the journal cannot be written; when it can, reload again "
+      "to be sure that it holds; see the server's log"};
+  if (outcome.wait_for(kReloadPatience) != std::future_status::ready) return not_written;
   const service::ControlOutcome made = outcome.get();
+  using Kind = service::ControlOutcome::Kind;
+  if (made.kind == Kind::in_doubt || made.kind == Kind::no_room) return not_written;
   const config::ConfigChanges changes =
       changes_between(before, in_force(config_, known_names()), names);
   tell(changes.sentences);
+  tell(waiting);
   tell(kept);
   tell(made.told);
   for (const std::string& sentence : made.refused)

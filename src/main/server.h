@@ -50,6 +50,7 @@ class Server {
  private:
   Server(config::LoadedConfig config, config::ConfigSources sources, ServerTrials trials);
   Status find_users();
+  Result<TaskUsers> users_for(const config::ServerConfig& config) const;
   Status open_service();
   Status start_agent();
   Status start_api();
@@ -62,7 +63,7 @@ class Server {
 
   std::mutex reload_mutex_;  // one at a time
   mutable std::mutex config_mutex_;
-  config::LoadedConfig config_;
+  config::LoadedConfig config_;  // in force: of what needs a restart, the values of the start
   mutable std::mutex users_mutex_;
   TaskUsers users_;  // under users_mutex_
   const config::ConfigSources sources_;

@@ -2,17 +2,20 @@
 #include "main/task_users.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include <grp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/cgroup.h"
-#include "agent/work_folders.h"
 #include "config/diagnostics.h"
 #include "journal/running_hash.h"
 #include "main/action_text.h"
+#include "store/folder_access.h"
 
 namespace berth::main {
 namespace {
@@ -46,6 +49,26 @@ Result<std::optional<TaskUser>> user_for(const std::string& key, const std::stri
                  own_user() + " without " + missing + ". Start it as root, or leave out " + key};
   }
   return std::optional<TaskUser>(std::move(*user));
+}
+
+// Groups whose members read what is everybody's, or become root.
+constexpr std::array<const char*, 7> kMightyGroups = {"shadow", "disk", "docker", "sudo",
+                                                      "wheel",  "lxd",  "kmem"};
+
+std::vector<std::string> mighty_groups_of(const TaskUser& user) {
+  std::vector<std::string> names;
+  const auto is_in = [&](gid_t group) {
+    return group == user.gid || std::ranges::find(user.groups, group) != user.groups.end();
+  };
+  if (is_in(0)) names.emplace_back("root");
+  for (const char* name : kMightyGroups) {
+    std::vector<char> buffer(64UL * 1024);
+    group entry{};
+    group* found = nullptr;
+    ::getgrnam_r(name, &entry, buffer.data(), buffer.size(), &found);
+    if (found != nullptr && found->gr_gid != 0 && is_in(found->gr_gid)) names.emplace_back(name);
+  }
+  return names;
 }
 
 bool is_below(const std::filesystem::path& path, const std::filesystem::path& folder) {
@@ -127,6 +150,44 @@ std::string TaskUsers::sentence() const {
   return text;
 }
 
+std::vector<std::string> TaskUsers::remarks() const {
+  std::vector<std::string> remarks;
+  if (!authentication_ && !run_as_ && ::geteuid() == 0) {
+    remarks.emplace_back(
+        "authentication is off and commands run as root: any local user is root here; set "
+        "server.authentication = true and tasks.run_as, or start the server as another user");
+  }
+  std::map<uid_t, TaskUser> users;
+  std::map<uid_t, std::vector<std::string>> tenants;
+  if (run_as_) users.emplace(run_as_->uid, *run_as_);
+  for (const auto& [tenant, user] : by_tenant_) {
+    if (!user) continue;
+    users.emplace(user->uid, *user);
+    tenants[user->uid].push_back(config::quoted(tenant));
+  }
+  for (const auto& [uid, names] : tenants) {
+    const std::string& user = users.at(uid).name;
+    if (run_as_ && run_as_->uid == uid) {
+      remarks.push_back("tenant " + names.front() + " has the user of tasks.run_as, " + user +
+                        ", and shares it with every tenant that has no unix_user; while they run, "
+                        "their commands can read and end each other's; give it another");
+    }
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      remarks.push_back("tenants " + names[i - 1] + " and " + names[i] + " have one user, " + user +
+                        "; while they run, their commands can read and end each other's; give "
+                        "each a unix_user of its own");
+    }
+  }
+  for (const auto& [uid, user] : users) {
+    for (const std::string& group : mighty_groups_of(user)) {
+      remarks.push_back("user " + user.name + " is in the group " + group +
+                        ", whose members can read what is others' or become root; name a user "
+                        "that is not");
+    }
+  }
+  return remarks;
+}
+
 Result<TaskGroups> task_groups(const config::ServerConfig& config, GroupUse use) {
   const std::string& wanted = config.tasks.cgroup;
   if (wanted == "off") return TaskGroups{};
@@ -152,7 +213,7 @@ std::string flaw_in_tasks_folder(const config::ServerConfig& config, bool for_ot
            ", which commands must not reach; name a folder outside of it";
   }
   if (!for_others) return "";
-  if (const std::string flaw = agent::flaw_in_path(folder); !flaw.empty()) {
+  if (const std::string flaw = store::flaw_in_path(folder); !flaw.empty()) {
     return "tasks.folder: others could put their own in the place of " + folder.string() + ": " +
            flaw + "; name a folder that only root and the server's user can move";
   }

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/task_user.h"
 #include "base/result.h"
@@ -30,6 +31,8 @@ class TaskUsers {
   bool has_others() const { return run_as_ || !by_tenant_.empty(); }
   // For people: "as user ada; those of tenant \"red\" as user red".
   std::string sentence() const;
+  // For people: what of these users gives commands more than one could expect.
+  std::vector<std::string> remarks() const;
 
  private:
   bool authentication_ = false;

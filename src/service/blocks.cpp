@@ -28,7 +28,8 @@ config::TenantBlock block_of(const DefineTenant& tenant) {
 config::QueueBlock block_of(const DefineQueue& queue) {
   const auto ranks = queue.ranks_by_node ? config::RanksBy::node : config::RanksBy::gpu;
   return {queue.name,
-          {queue.spec, queue.work_class, executor_named(queue.executor), ranks, queue.commands},
+          {queue.spec, queue.work_class, executor_named(queue.executor), ranks, queue.commands,
+           queue.defaults},
           queue.model};
 }
 
@@ -45,7 +46,8 @@ DefineQueue definition_of(const config::QueueBlock& block) {
           block.queue.work_class,
           executor_name(block.queue.executor),
           block.queue.ranks == config::RanksBy::node,
-          block.queue.commands};
+          block.queue.commands,
+          block.queue.defaults};
 }
 
 DefineModel definition_of(const config::ModelBlock& block) { return {block.name, block.spec}; }
@@ -66,6 +68,7 @@ config::QueueBlock queue_block(const Names& names, QueueId queue) {
   known.executor = entry.executor;
   known.ranks_by_node = entry.ranks_by_node;
   known.commands = entry.commands;
+  known.defaults = entry.defaults;
   return block_of(known);
 }
 

@@ -118,7 +118,24 @@ void Board::apply(const Note& note) {
     if (attempt.lease == result->lease) attempt.result = result->result;
   } else if (const auto* carried = std::get_if<SpecCarried>(&note)) {
     carry(*carried);
+  } else if (const auto* ended = std::get_if<AttemptEnded>(&note)) {
+    told_end_ = *ended;
+  } else if (const auto* again = std::get_if<TaskRedescribed>(&note)) {
+    redescribe(again->card);
   }
+}
+
+// It counts in its new queue from now on, where that is another.
+void Board::redescribe(const CardPtr& card) {
+  TaskLine* line = tasks_.find(card->task);
+  if (line == nullptr) return;
+  const TaskState state = line->state;
+  leave(*line, TaskState::waiting);
+  if (line->card->spec_at.size > 0) let_go(line->card->spec_at);
+  line->card = card;
+  line->state = state;
+  if (card->spec_at.size > 0) ++specs_by_segment_[card->spec_at.segment];
+  enter(*line);
 }
 
 // Others may hold the card as it was: they still find the spec where it stood.
@@ -155,6 +172,11 @@ void Board::apply(const core::Event& event, std::uint64_t ordinal, Changes& chan
     begin(*started, {event.now, ordinal}, changes);
   } else if (const auto* ended = std::get_if<core::TaskEnded>(&event.body)) {
     finish_decided(ended->outcome.task, ended->lease, {event.now, ordinal}, changes);
+  } else if (const auto* after = std::get_if<core::LeaseEndedAfter>(&event.body)) {
+    const auto lease = leases_.find(after->ended.lease);
+    // Without a run it is not known when it ended.
+    if (lease == leases_.end() || lease->second.started == Time::never()) return;
+    if (after->ran.ns > 0) lease->second.ended = lease->second.started + after->ran;
   } else if (const auto* loaded = std::get_if<core::ModelLoaded>(&event.body)) {
     if (loaded->gpu.value >= gpus_.size()) return;
     GpuLine& gpu = gpus_[loaded->gpu.value];
@@ -284,6 +306,7 @@ void Board::start(const core::BatchStarted& batch, const At& at, Changes& change
     TaskLine* line = tasks_.find(started.task);
     if (line == nullptr) continue;
     lease.tasks.push_back(started.task);
+    end_attempt(*line, at.now);
     line->attempts.push_back(
         {started.attempt, batch.lease, batch.gpus, at.now, Time::never(), 0, {}});
     changes.started.push_back(line->eligible);
@@ -291,18 +314,35 @@ void Board::start(const core::BatchStarted& batch, const At& at, Changes& change
   }
 }
 
-// The task is no longer part of the lease it ran in.
-void Board::end_attempt(TaskLine& line, Time now) {
-  if (line.attempts.empty() || line.attempts.back().ended != Time::never()) return;
-  line.attempts.back().ended = now;
-  const auto lease = leases_.find(line.attempts.back().lease);
-  if (lease != leases_.end()) drop(lease->second.tasks, line.card->task);
+core::Reason reason_of_end(const core::TaskFinished& finished, const TaskCard& card, Time now) {
+  const bool by_deadline =
+      finished.reason.code == core::ReasonCode::waited_too_long && card.deadline <= now;
+  if (!by_deadline) return finished.reason;
+  return {core::ReasonCode::deadline_passed, 0, 0, finished.task.value, Time::never()};
 }
 
-void Board::defer(const core::TaskDeferred& deferred, const At& at, Changes& changes) {
+// The task is no longer part of the lease it ran in. An agent may tell later than it was so.
+Time Board::end_attempt(TaskLine& line, Time now) {
+  if (line.attempts.empty() || line.attempts.back().ended != Time::never()) return now;
+  AttemptLine& attempt = line.attempts.back();
+  attempt.ended = now;
+  const auto lease = leases_.find(attempt.lease);
+  if (lease == leases_.end()) return now;
+  attempt.ended = std::min(now, lease->second.ended);
+  const AttemptEnded told = std::exchange(told_end_, {});
+  if (told.task == line.card->task && told.lease == attempt.lease) {
+    attempt.ended = std::clamp(told.at, std::min(attempt.started, attempt.ended), attempt.ended);
+  }
+  drop(lease->second.tasks, line.card->task);
+  return attempt.ended;
+}
+
+// An attempt that is being stopped ends with its lease.
+void Board::defer(const core::TaskDeferred& deferred, bool is_stopping, const At& at,
+                  Changes& changes) {
   TaskLine* line = tasks_.find(deferred.task);
   if (line == nullptr) return;
-  end_attempt(*line, at.now);
+  if (!is_stopping) end_attempt(*line, at.now);
   line->eligible = deferred.eligible_at;
   step(*line, state_after(deferred, at.now), deferred.reason, at, changes);
 }
@@ -314,7 +354,10 @@ void Board::decide_end(const core::TaskFinished& finished, const At& at, Changes
   if (!has_lease) return finish(finished, at, changes);
   line->end = {finished.state, finished.reason};
   keys_.end(finished.task, at.now + remember_ids_);  // as the sequencer does
-  step(*line, line->state, reason_until(*line->end, finished.task), at, changes);
+  // Put back before and now cancelled: as long as its last attempt is there, it runs.
+  const bool is_starting = line->state == TaskState::starting;
+  step(*line, is_starting ? TaskState::starting : TaskState::running,
+       reason_until(*line->end, finished.task), at, changes);
 }
 
 void Board::finish_decided(TaskNo task, LeaseId lease, const At& at, Changes& changes) {
@@ -326,9 +369,8 @@ void Board::finish_decided(TaskNo task, LeaseId lease, const At& at, Changes& ch
 void Board::finish(const core::TaskFinished& finished, const At& at, Changes& changes) {
   TaskLine* line = tasks_.find(finished.task);
   if (line == nullptr) return;
-  end_attempt(*line, at.now);
-  line->ended = at.now;
-  step(*line, finished.state, finished.reason, at, changes);
+  line->ended = end_attempt(*line, at.now);
+  step(*line, finished.state, reason_of_end(finished, *line->card, at.now), at, changes);
   const TaskCard& card = *line->card;
   keys_.end(finished.task, at.now + remember_ids_);
   line->end.reset();
@@ -349,8 +391,10 @@ void Board::close(LeaseId id, const At& at, Changes& changes) {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return;
   const std::vector<TaskNo> left = found->second.tasks;
-  for (const TaskNo task : left)
+  for (const TaskNo task : left) {
     finish_decided(task, id, at, changes);
+    if (TaskLine* line = tasks_.find(task)) end_attempt(*line, at.now);
+  }
   for (const GpuId gpu : found->second.gpus)
     free_slice(id, found->second, gpu);
   leases_.erase(found);
@@ -396,7 +440,7 @@ void Board::apply(const core::Action& action, const At& at, Changes& changes) {
       step(*line, TaskState::pending, {}, at, changes);
     }
   } else if (const auto* deferred = std::get_if<core::TaskDeferred>(&action)) {
-    defer(*deferred, at, changes);
+    defer(*deferred, stopped == deferred->task, at, changes);
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
     if (stopped && stopped == finished->task) return decide_end(*finished, at, changes);
     finish(*finished, at, changes);

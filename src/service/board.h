@@ -68,10 +68,11 @@ struct LeaseLine {
   Mib vram;
   std::vector<GpuId> gpus;
   NodeId node;                // where it runs without a GPU; else none
-  std::vector<TaskNo> tasks;  // not yet ended
+  std::vector<TaskNo> tasks;  // whose attempts have not ended
   Time granted;
   Time started = Time::never();
   Duration expected;
+  Time ended = Time::never();  // by the agent's clock; known for the event that ends it
 };
 
 struct ResidentLine {
@@ -169,6 +170,9 @@ class TaskTable {
   std::size_t size_ = 0;
 };
 
+// Why a task ended, for people: the core knows a deadline only as a longest wait.
+core::Reason reason_of_end(const core::TaskFinished& finished, const TaskCard& card, Time now);
+
 class Board {
  public:
   explicit Board(Duration remember_ids = minutes(24 * 60)) : remember_ids_(remember_ids) {}
@@ -216,10 +220,11 @@ class Board {
   friend class BoardCodec;
 
   void carry(const SpecCarried& carried);
+  void redescribe(const CardPtr& card);
   void let_go(const store::BytesAt& spec);
   void accept(TaskNo task, const At& at, Changes& changes);
   void start(const core::BatchStarted& batch, const At& at, Changes& changes);
-  void defer(const core::TaskDeferred& deferred, const At& at, Changes& changes);
+  void defer(const core::TaskDeferred& deferred, bool is_stopping, const At& at, Changes& changes);
   // One that was asked to stop just before it: it ends with its processes.
   void decide_end(const core::TaskFinished& finished, const At& at, Changes& changes);
   void finish(const core::TaskFinished& finished, const At& at, Changes& changes);
@@ -230,7 +235,8 @@ class Board {
   void count(const TaskLine& line, core::TaskState state, std::int64_t by);
   void enter(const TaskLine& line);                // into its state
   void leave(TaskLine& line, core::TaskState to);  // its state, for another
-  void end_attempt(TaskLine& line, Time now);
+  // Returns when it ended; `now` where none was open.
+  Time end_attempt(TaskLine& line, Time now);
   void begin(const core::LeaseStarted& started, const At& at, Changes& changes);
   void free_slice(LeaseId id, const LeaseLine& lease, GpuId gpu);
   void close(LeaseId id, const At& at, Changes& changes);
@@ -253,6 +259,7 @@ class Board {
   std::vector<ModelLine> models_;
   std::vector<GpuLine> gpus_;
   Keys keys_;
+  AttemptEnded told_end_;  // of the event that follows
   std::map<std::uint64_t, std::uint64_t> specs_by_segment_;
   std::map<TaskNo, CardPtr> described_;  // cards whose submit has not been decided yet
   TaskNo stopped_;                       // that the last action asked to stop

@@ -157,6 +157,8 @@ bool is_next(const Names& names, const Note& note) {
     return commands->number < (is_tenant ? names.tenants().size() : names.queues().size());
   } else if (const auto* runs = std::get_if<QueueRuns>(&note)) {
     return runs->queue.value < names.queues().size();
+  } else if (const auto* defaults = std::get_if<QueueDefaults>(&note)) {
+    return defaults->queue.value < names.queues().size();
   } else if (const auto* removed = std::get_if<Removed>(&note)) {
     const bool is_queue = removed->section == Section::queues;
     return removed->number < (is_queue ? names.queues().size() : names.models().size());

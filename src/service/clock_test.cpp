@@ -185,6 +185,43 @@ TEST_F(ServiceTime, AStartWithAWrongClockForgetsNothingAndPoisonsNothing) {
   EXPECT_EQ(clock_of(running).ahead, Duration{0});
 }
 
+// What falls due while no server is there starts when one is, and is paid for from then on; what
+// waited too long meanwhile does not start at all.
+TEST_F(ServiceTime, NothingStartsWhileNoServerIsThere) {
+  TaskNo later;
+  TaskNo late;
+  {
+    RunningService running(folder_.path(), options());
+    ASSERT_EQ(running.error, "");
+    NewTask task = new_task("later");
+    task.spec.not_before = now_of(running) + seconds(10);
+    later = running.submit(std::move(task)).task;
+    task = new_task("late");
+    task.spec.not_before = now_of(running) + seconds(10);
+    task.card->deadline = now_of(running) + seconds(20);
+    task.spec.tolerated_wait = seconds(20);
+    late = running.submit(std::move(task)).task;
+  }
+  pass(minutes(10));
+  RunningService running(folder_.path(), options());
+  ASSERT_EQ(running.error, "");
+  running.settle();
+  const auto row_of = [&](TaskNo task) {
+    for (int tries = 0; tries < 10'000; ++tries) {
+      const auto row = running.service().history().find(task.value);
+      if (row.ok() && row->has_value()) return **row;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ADD_FAILURE() << "not in the history: " << task.value;
+    return store::EndedTask{};
+  };
+  EXPECT_EQ(row_of(later).state, "completed");
+  EXPECT_LT(row_of(later).charge_us, seconds(60).ns / 1000);
+  EXPECT_EQ(row_of(late).state, "expired");
+  EXPECT_EQ(row_of(late).reason.code, "deadline_passed");
+  EXPECT_TRUE(row_of(late).attempts.empty());
+}
+
 TEST_F(ServiceTime, AWallClockSetWhileItRunsIsMappedAnewAndKept) {
   {
     RunningService running(folder_.path(), options());

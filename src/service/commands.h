@@ -3,7 +3,7 @@
 // The edge has checked ranges and rights; names are resolved by the sequencer, in the order of the
 // journal. `done` is called exactly once, after the sync of the group that decided it; never by the
 // caller's thread (a full ring refuses the whole command). While the journal cannot be written,
-// submits are answered without it, as no_room or in_doubt. It must not block and must not throw.
+// commands are answered without it, as no_room or in_doubt. It must not block and must not throw.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,9 @@ struct NewTask {
   std::vector<std::string> depends_on;  // ids; "signal:NAME"
   std::vector<std::string> gpu_kinds;   // none: any
   bool has_command = false;             // a program that it would run
+  bool in_array = false;                // its group is an array's
+  bool says_share = false;              // else its queue may
+  bool says_wait = false;               // how long it tolerates to wait; else its queue may
   std::optional<std::uint8_t> tier;     // absent: the tenant's
 };
 
@@ -52,10 +55,13 @@ struct SubmitOutcome {
     tier_denied,              // the tenant may not use this tier; reason.need, .have
     queue_forbids_commands,   // `what` names it
     tenant_forbids_commands,  // likewise
+    queue_needs_command,      // its executor runs nothing else; `what` names it
     too_many_tenants,
-    no_room,           // on the data disk: not taken; reason.need, .have in MiB
-    in_doubt,          // taken, and the journal cannot be written: only later one will know
-    too_many_signals,  // the tenant has as many as it may; reason.need, .have
+    no_room,               // on the data disk: not taken; reason.need, .have in MiB
+    in_doubt,              // taken, and the journal cannot be written: only later one will know
+    too_many_signals,      // the tenant has as many as it may; reason.need, .have
+    run_limit_over_queue,  // longer than tasks of the queue may run; reason.need, .have
+    group_in_use,          // an array's, by tasks of others; `what` names it
   };
   Kind kind = Kind::accepted;
   TaskNo task;
@@ -82,6 +88,15 @@ struct HoldTask {
 };
 struct ReleaseTask {
   TaskNo task;
+};
+// A task that has not started becomes `to`, in part: queue, priority, what its card says, and what
+// is said to change.
+struct ChangeTask {
+  TaskNo task;
+  NewTask to;
+  bool changes_vram = false;
+  bool changes_wait = false;   // since it was submitted
+  bool changes_limit = false;  // of its run
 };
 struct ResolveSignal {
   std::string tenant;
@@ -129,6 +144,7 @@ struct DefineQueue {
   std::string executor = {};    // "": simulated, but for tasks with a command
   bool ranks_by_node = false;
   bool commands = true;  // its tasks may have some
+  config::TaskDefaults defaults = {};
 };
 struct DefineModel {
   std::string name;
@@ -183,11 +199,12 @@ struct ExplainTask {
 // The same, of what packing knows.
 struct ReadPacking {};
 
-using Control = std::variant<CancelTasks, HoldTask, ReleaseTask, ResolveSignal, ResetSignal,
-                             ReadSignals, SetQueuePaused, SetQueueDraining, SetTenantPaused,
-                             SetGpuDraining, DefineTenant, DefineQueue, DefineModel,
-                             DefineTenantDefaults, DefinePolicy, Configure, PutSettings,
-                             RevertSettings, PutPackingTable, CarrySpecs, ExplainTask, ReadPacking>;
+using Control =
+    std::variant<CancelTasks, HoldTask, ReleaseTask, ChangeTask, ResolveSignal, ResetSignal,
+                 ReadSignals, SetQueuePaused, SetQueueDraining, SetTenantPaused, SetGpuDraining,
+                 DefineTenant, DefineQueue, DefineModel, DefineTenantDefaults, DefinePolicy,
+                 Configure, PutSettings, RevertSettings, PutPackingTable, CarrySpecs, ExplainTask,
+                 ReadPacking>;
 
 // What packing knows of the work that comes.
 struct PackingKnown {
@@ -220,9 +237,12 @@ struct ControlOutcome {
     bad_setting,
     too_many_signals,  // reason.need, .have
     not_given,         // the signal to reset; `count` tasks wait for it
+    no_room,           // on the data disk: not taken; reason.need, .have in MiB
+    in_doubt,          // taken, and the journal cannot be written: only later one will know
+    not_submittable,   // ChangeTask: `submit` says why the task could not be submitted so
   };
   Kind kind = Kind::done;
-  core::Reason reason;         // of a refusal by the core
+  core::Reason reason;         // of a refusal by the core, or for want of room
   std::string noun;            // unknown_name: "queue"
   std::string name;            // and "lmm"
   std::string flaw;            // bad_tree: why the tenant cannot stand below its parent;
@@ -234,6 +254,7 @@ struct ControlOutcome {
   std::vector<std::string> told;     // Configure, RevertSettings: a sentence for each change
   std::vector<std::string> refused;  // and what was not done, and why
   SignalPage signals;                // ReadSignals
+  SubmitOutcome submit;              // not_submittable
   std::optional<core::Explanation> explanation;
   std::optional<PackingKnown> packing;  // ReadPacking, PutPackingTable: as it is now
 };

@@ -5,22 +5,33 @@
 
 namespace berth::service {
 
-SubmitOutcome outcome_without(const ShortRoom& room, SubmitOutcome::Kind kind) {
-  SubmitOutcome outcome;
+namespace {
+
+template <class Outcome>
+Outcome with_numbers(const ShortRoom& room, typename Outcome::Kind kind) {
+  Outcome outcome;
   outcome.kind = kind;
   outcome.reason.need = static_cast<std::int64_t>(room.reserve_bytes >> 20);
   outcome.reason.have = static_cast<std::int64_t>(room.free_bytes >> 20);
   return outcome;
 }
 
+}  // namespace
+
+SubmitOutcome outcome_without(const ShortRoom& room, SubmitOutcome::Kind kind) {
+  return with_numbers<SubmitOutcome>(room, kind);
+}
+ControlOutcome outcome_without(const ShortRoom& room, ControlOutcome::Kind kind) {
+  return with_numbers<ControlOutcome>(room, kind);
+}
+
 // A disk that cannot be asked keeps nobody out: the journal's own writes will tell.
-bool DiskRoom::look(std::uint64_t segment, bool has_spare, Clock::time_point now) {
+bool DiskRoom::look(std::uint64_t segment, Clock::time_point now) {
   if (looked_ && now - *looked_ < kEvery && segment == segment_) return false;
   looked_ = now;
   segment_ = segment;
   const Result<std::uint64_t> free = store::free_bytes(folder_);
   free_.store(free ? *free : UINT64_MAX, std::memory_order_relaxed);
-  has_spare_.store(has_spare, std::memory_order_relaxed);
   return true;
 }
 

@@ -25,6 +25,8 @@ struct ShortRoom {
 
 // What a submit is told that was not taken, or of which one cannot know.
 SubmitOutcome outcome_without(const ShortRoom& room, SubmitOutcome::Kind kind);
+// The same of any other command.
+ControlOutcome outcome_without(const ShortRoom& room, ControlOutcome::Kind kind);
 
 class DiskRoom {
  public:
@@ -39,7 +41,8 @@ class DiskRoom {
 
   // The store thread. `segment`: that the journal writes; a new one took room. True: it was time to
   // look, and that was done.
-  bool look(std::uint64_t segment, bool has_spare, Clock::time_point now = Clock::now());
+  bool look(std::uint64_t segment, Clock::time_point now = Clock::now());
+  void note_spare(bool has_spare) { has_spare_.store(has_spare, std::memory_order_relaxed); }
   void stall(Clock::time_point now = Clock::now());
   void go_on() { stalled_.store(false, std::memory_order_relaxed); }
   // The journal has been stalled for long enough to tell those who wait.

@@ -23,14 +23,15 @@ TEST(DiskRoom, IsShortBelowItsReserveAndWithoutASpare) {
   const store::testing::TempFolder folder;
   const DiskRoom::Clock::time_point begin{};
   DiskRoom some(folder.path(), 1);
-  EXPECT_TRUE(some.look(1, true, begin));
+  EXPECT_TRUE(some.look(1, begin));
   EXPECT_FALSE(some.shortage().has_value());
-  EXPECT_FALSE(some.look(1, false, begin + 100ms)) << "not so often";
-  EXPECT_TRUE(some.look(2, false, begin + 100ms));
+  EXPECT_FALSE(some.look(1, begin + 100ms)) << "not so often";
+  EXPECT_TRUE(some.look(2, begin + 100ms));
+  some.note_spare(false);
   EXPECT_TRUE(some.shortage().has_value());
 
   DiskRoom all(folder.path(), std::uint64_t{1} << 62);
-  all.look(1, true, begin);
+  all.look(1, begin);
   ASSERT_TRUE(all.shortage().has_value());
   EXPECT_EQ(all.shortage()->free_bytes, all.free_bytes());
   EXPECT_GT(all.free_bytes(), 0U);
@@ -90,12 +91,55 @@ TEST_F(StalledJournal, SaysWhatIsNotKnownAndRefusesTheRest) {
   EXPECT_TRUE(running.service().stats().short_of_room);
   EXPECT_EQ(running.submit(new_task("b")).kind, Kind::no_room);
   EXPECT_EQ(running.submit(new_task("before")).kind, Kind::no_room);
+  EXPECT_EQ(running.control(SetQueuePaused{"llm", true}).kind, ControlOutcome::Kind::in_doubt);
   store::set_faults({});
   // What was in doubt was taken; the id tells. What was refused was not.
   while (running.service().stats().stalled)
     std::this_thread::yield();
   EXPECT_EQ(running.submit(new_task("a")).kind, Kind::duplicate);
   EXPECT_EQ(running.submit(new_task("b")).kind, Kind::accepted);
+  EXPECT_TRUE(running.service().view().read([](const Board& board) {
+    return board.names().queues()[board.names().queue("llm").value].paused;
+  }));
+}
+
+// The first that the stalled journal meets is a cancel: it waits no longer than a submit does, and
+// so does a question.
+TEST_F(StalledJournal, KeepsNoCommandWaiting) {
+  RunningService running(folder_.path());
+  ASSERT_EQ(running.error, "");
+  running.control(SetQueuePaused{"llm", true});
+  const TaskNo task = running.submit(new_task("before")).task;
+  store::set_faults({.write = {.error = ENOSPC, .nth = 1, .times = UINT64_MAX}});
+  const ControlOutcome cancelled = running.control(CancelTasks{{task}});
+  EXPECT_EQ(cancelled.kind, ControlOutcome::Kind::in_doubt);
+  EXPECT_TRUE(running.service().stats().stalled);
+  EXPECT_EQ(running.control(ExplainTask{task}).kind, ControlOutcome::Kind::in_doubt);
+  EXPECT_EQ(running.control(DefineTenant{.name = "carol"}).kind, ControlOutcome::Kind::in_doubt);
+  store::set_faults({});
+  running.settle();
+  EXPECT_EQ(running.control(CancelTasks{{task}}).count, 0U) << "it was done when there was room";
+}
+
+// What the open group has no room for is not taken, and said to be so; nothing is left without an
+// answer.
+TEST_F(StalledJournal, RefusesCommandsThatItCannotKeep) {
+  RunningService running(folder_.path());
+  ASSERT_EQ(running.error, "");
+  running.submit(new_task("before"));
+  store::set_faults({.write = {.error = ENOSPC, .nth = 1, .times = UINT64_MAX}});
+  const auto resolve = [&](int i) {
+    const std::string signal = std::to_string(i) + std::string(1U << 20, 'x');
+    return running.control(ResolveSignal{"alice", signal});
+  };
+  EXPECT_EQ(resolve(0).kind, ControlOutcome::Kind::in_doubt);
+  int kept = 1;
+  while (kept < 100 && resolve(kept).kind == ControlOutcome::Kind::in_doubt)
+    ++kept;
+  EXPECT_GT(kept, 8);
+  EXPECT_LT(kept, 32);
+  EXPECT_EQ(resolve(kept).kind, ControlOutcome::Kind::no_room);
+  store::set_faults({});
 }
 
 TEST_F(StalledJournal, IsNotReachedWhileAReserveIsKept) {

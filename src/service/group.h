@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,6 +43,12 @@ struct ControlReply {
   ControlOutcome outcome;
 };
 
+// Those who wait for what stands in a group.
+struct Waiting {
+  std::vector<SubmitReply> submits;
+  std::vector<ControlReply> controls;
+};
+
 struct Group {
   journal::Writer bytes;  // sealed; empty: nothing to write, only answers
   journal::RunningHash::State hash_after;
@@ -51,6 +58,8 @@ struct Group {
   std::vector<Item> items;
   std::vector<SubmitReply> submits;
   std::vector<ControlReply> controls;
+
+  Waiting take_waiting() { return {std::exchange(submits, {}), std::exchange(controls, {})}; }
 };
 
 }  // namespace berth::service

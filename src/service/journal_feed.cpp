@@ -55,6 +55,12 @@ class ChangeReader {
     return true;
   }
 
+  // There is more that was released, and room for it.
+  bool wants_more() const {
+    return !answer.too_old && sequence_behind(ordinal_) < released_ &&
+           answer.changes.size() < most_;
+  }
+
   Feed::Answer answer;
 
  private:
@@ -79,6 +85,9 @@ class ChangeReader {
     if (const auto* described = std::get_if<TaskDescribed>(&*note)) {
       described->card->spec = {};  // it may be large, and no step tells it
       cards_[described->card->task] = described->card;
+    } else if (const auto* again = std::get_if<TaskRedescribed>(&*note)) {
+      again->card->spec = {};
+      cards_[again->card->task] = again->card;
     }
   }
 
@@ -139,7 +148,9 @@ class ChangeReader {
       if (stopped.lease && stopped.task == finished->task) {
         return decide_end(stopped.lease, *finished);
       }
-      add(finished->task, finished->state, finished->reason);
+      const CardPtr card = card_of(finished->task);
+      add(finished->task, finished->state,
+          card ? reason_of_end(*finished, *card, now_) : finished->reason);
       attempts_.erase(finished->task);
       cards_.erase(finished->task);
     } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
@@ -231,6 +242,10 @@ Result<Feed::Answer> read_changes(const std::filesystem::path& data, std::uint64
                           [&](store::GroupAt, const store::SegmentInfo& segment,
                               const journal::Group& group) { return reader.read(segment, group); });
   if (!scan) return scan.error();
+  if (!scan->usable() && reader.wants_more()) {
+    return Error{"the journal cannot be read on: " + scan->finding->message + "; " +
+                 scan->finding->repair};
+  }
   if (!reader.answer.too_old && !headers->empty()) {
     reader.answer.oldest =
         sequence_behind(headers->front().first_seq + headers->front().hash.count);

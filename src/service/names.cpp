@@ -155,6 +155,8 @@ void Names::apply(const Note& note) {
     QueueEntry& entry = grown(queues_, runs->queue.value);
     entry.executor = runs->executor;
     entry.ranks_by_node = runs->ranks_by_node;
+  } else if (const auto* its = std::get_if<QueueDefaults>(&note)) {
+    grown(queues_, its->queue.value).defaults = its->defaults;
   } else if (const auto* put = std::get_if<SettingPut>(&note)) {
     puts_[{put->section, put->name}][put->key] = {put->value, put->wall_unix_ns};
   } else if (const auto* reverted = std::get_if<SettingsReverted>(&note)) {
@@ -237,6 +239,7 @@ void Names::apply(const core::Event& event) {
     grown(nodes_, n->node.value).spec = n->spec;
   } else if (const auto* g = std::get_if<core::PutGpu>(&event.body)) {
     grown(gpus_, g->gpu.value).spec = g->spec;
+    if (is_lost(g->spec.node)) gpus_[g->gpu.value].lost = true;
   } else if (const auto* p = std::get_if<core::PauseQueue>(&event.body)) {
     grown(queues_, p->queue.value).paused = p->paused;
   } else if (const auto* pt = std::get_if<core::PauseTenant>(&event.body)) {
@@ -248,12 +251,18 @@ void Names::apply(const core::Event& event) {
   } else if (const auto* lost = std::get_if<core::GpuLost>(&event.body)) {
     if (lost->gpu.value < gpus_.size()) gpus_[lost->gpu.value].lost = true;
   } else if (const auto* back = std::get_if<core::GpuReturned>(&event.body)) {
-    if (back->gpu.value < gpus_.size()) gpus_[back->gpu.value].lost = false;
+    if (back->gpu.value < gpus_.size() && !is_lost(gpus_[back->gpu.value].spec.node)) {
+      gpus_[back->gpu.value].lost = false;
+    }
   } else if (const auto* gone = std::get_if<core::NodeLost>(&event.body)) {
     set_lost(gone->node, true);
   } else if (const auto* returned = std::get_if<core::NodeReturned>(&event.body)) {
     set_lost(returned->node, false);
   }
+}
+
+bool Names::is_lost(NodeId node) const {
+  return node.value < nodes_.size() && nodes_[node.value].lost;
 }
 
 void Names::set_lost(NodeId node, bool lost) {
@@ -269,6 +278,9 @@ std::vector<Note> Names::notes() const {
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     notes.emplace_back(QueueNamed{{i}, queues_[i].name});
     notes.emplace_back(QueueRuns{{i}, queues_[i].executor, queues_[i].ranks_by_node});
+    if (queues_[i].defaults != config::TaskDefaults{}) {
+      notes.emplace_back(QueueDefaults{{i}, queues_[i].defaults});
+    }
     if (queues_[i].removed) notes.emplace_back(Removed{Section::queues, i});
   }
   for (std::uint32_t i = 0; i < models_.size(); ++i) {

@@ -36,6 +36,7 @@ struct QueueEntry {
   bool commands = true;  // its tasks may have some
   std::string executor;  // "": simulated, but for tasks with a command
   bool ranks_by_node = false;
+  config::TaskDefaults defaults;
   bool paused = false;
   bool draining = false;
   bool removed = false;  // it is in the configuration no more and takes no new tasks
@@ -146,6 +147,7 @@ class Names {
   void name_node(const NodeNamed& node);
   void name_gpu(const GpuNamed& gpu);
   void allow(const CommandsAllowed& commands);
+  bool is_lost(NodeId node) const;
   void set_lost(NodeId node, bool lost);
   void name_signal(const SignalNamed& signal);
   void forget(const NameForgotten& name);

@@ -59,6 +59,18 @@ void get(Reader& in, Mib& amount) { amount.value = in.i64(); }
 void put(Writer& out, Milli amount) { out.i64(amount.value); }
 void get(Reader& in, Milli& amount) { amount.value = in.i64(); }
 
+template <class T>
+void put(Writer& out, const std::optional<T>& value) {
+  put(out, value.has_value());
+  if (value) put(out, *value);
+}
+template <class T>
+void get(Reader& in, std::optional<T>& value) {
+  bool has_value = false;
+  get(in, has_value);
+  if (has_value) get(in, value.emplace());
+}
+
 void put(Writer& out, PartNamed::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
 void get(Reader& in, PartNamed::Noun& noun) {
   const std::uint8_t byte = in.u8();
@@ -146,6 +158,11 @@ void fields(Visit&& visit, N& n) {
     visit(n.section, n.number, n.removed);
   } else if constexpr (std::is_same_v<T, PutsKnown>) {
     visit();
+  } else if constexpr (std::is_same_v<T, AttemptEnded>) {
+    visit(n.task, n.lease, n.at);
+  } else if constexpr (std::is_same_v<T, QueueDefaults>) {
+    visit(n.queue, n.defaults.share, n.defaults.tolerated_wait, n.defaults.run_limit,
+          n.defaults.max_run_limit);
   } else {
     // A card, but for its spec.
     visit(n.task, n.tenant, n.queue, n.group, n.id, n.request_id, n.digest, n.group_name, n.labels,
@@ -171,7 +188,7 @@ Note read_plain(Reader& in) {
 }
 
 // The spec is all that is left of the note.
-Note read_described(Reader& in, store::BytesAt at) {
+CardPtr read_card(Reader& in, store::BytesAt at) {
   auto card = std::make_shared<TaskCard>();
   read(in, *card);
   const std::size_t offset = in.offset();
@@ -181,7 +198,7 @@ Note read_described(Reader& in, store::BytesAt at) {
   } else {
     card->spec_at = {at.segment, at.offset + offset, static_cast<std::uint32_t>(spec.size())};
   }
-  return TaskDescribed{std::move(card)};
+  return card;
 }
 
 Note read_carried(Reader& in, store::BytesAt at) {
@@ -208,7 +225,7 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
     case 6:
       return read_plain<SignalNamed>(in);
     case 7:
-      return read_described(in, at);
+      return TaskDescribed{read_card(in, at)};
     case 8:
       return read_plain<AttemptResult>(in);
     case 9:
@@ -235,6 +252,12 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return read_plain<Removed>(in);
     case 20:
       return read_plain<PutsKnown>(in);
+    case 21:
+      return read_plain<QueueDefaults>(in);
+    case 22:
+      return TaskRedescribed{read_card(in, at)};
+    case 23:
+      return read_plain<AttemptEnded>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};
@@ -247,10 +270,11 @@ void encode_note(Writer& out, const Note& note) {
   out.u8(static_cast<std::uint8_t>(note.index() + 1));
   std::visit(
       [&](const auto& n) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(n)>, TaskDescribed>) {
+        using N = std::decay_t<decltype(n)>;
+        if constexpr (std::is_same_v<N, TaskDescribed> || std::is_same_v<N, TaskRedescribed>) {
           write(out, *n.card);
           out.bytes(std::as_bytes(std::span(n.card->spec)));
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(n)>, SpecCarried>) {
+        } else if constexpr (std::is_same_v<N, SpecCarried>) {
           put(out, n.task);
           out.bytes(std::as_bytes(std::span(n.spec)));
         } else {

@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "config/server_config.h"
 #include "journal/wire.h"
 #include "service/task_card.h"
 
@@ -138,6 +139,26 @@ struct QueueRuns {
   bool operator==(const QueueRuns&) const = default;
 };
 
+// What the queue's tasks have that do not say it themselves. Told when it changes.
+struct QueueDefaults {
+  QueueId queue;
+  config::TaskDefaults defaults;
+  bool operator==(const QueueDefaults&) const = default;
+};
+
+// A task that has not started is another from now on: its card takes the old one's place.
+struct TaskRedescribed {
+  CardPtr card;
+};
+
+// An attempt of a task in a batch that goes on ended earlier than its agent could tell.
+struct AttemptEnded {
+  TaskNo task;
+  LeaseId lease;
+  Time at;
+  bool operator==(const AttemptEnded&) const = default;
+};
+
 // The sections of the configuration whose blocks can be put by the API.
 enum class Section : std::uint8_t { tenants, queues, models };
 constexpr std::string_view name_of(Section section) {
@@ -179,7 +200,8 @@ struct PutsKnown {
 using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNamed, SignalNamed,
                           TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed,
                           ClockMapped, CommandsAllowed, SpecCarried, NameForgotten, QueueRuns,
-                          SettingPut, SettingsReverted, Removed, PutsKnown>;
+                          SettingPut, SettingsReverted, Removed, PutsKnown, QueueDefaults,
+                          TaskRedescribed, AttemptEnded>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

@@ -50,10 +50,33 @@ std::string decimal(double value, const char* unit) {
 }
 
 std::string amount(std::int64_t value, std::string_view unit) {
-  if (unit == "milli-GPUs") return config::exact_decimal(value, 1000) + " GPUs";
-  if (unit == "milli-CPUs") return config::exact_decimal(value, 1000) + " CPUs";
+  if (unit == "milli-GPUs") {
+    return config::exact_decimal(value, 1000) + (value == 1000 ? " GPU" : " GPUs");
+  }
+  if (unit == "milli-CPUs") {
+    return config::exact_decimal(value, 1000) + (value == 1000 ? " CPU" : " CPUs");
+  }
   if (unit == "ns") return time_words(Duration{value});
+  if (value == 1 && unit == "losses") unit = "loss";
+  if (value == 1 && unit.ends_with('s') && unit != "loss") unit.remove_suffix(1);
   return std::to_string(value) + " " + std::string(unit);
+}
+
+// `need` counts tasks that come first.
+bool counts_others(core::ReasonCode code) {
+  return code == core::ReasonCode::behind_in_flow || code == core::ReasonCode::behind_in_order;
+}
+
+// `have` is the most that may be, not what there is.
+bool have_is_limit(core::ReasonCode code) {
+  using enum core::ReasonCode;
+  for (const core::ReasonCode limit :
+       {tenant_queue_full, queue_full, cluster_queue_full, tokens_over_bucket, daily_tokens_spent,
+        gpus_over_max, gpus_over_task_max, would_start_late, queue_at_max, tenant_at_max,
+        infrastructure_lost, gang_with_model, group_at_limit}) {
+    if (code == limit) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -82,9 +105,14 @@ ReasonWords words_of(const core::Reason& reason, const Board& board, const Reaso
         ": there are " + core::mig::names_of_geometries(static_cast<std::uint64_t>(reason.have));
   } else if (reason.code == core::ReasonCode::mig_start_short) {
     words.message += ": " + std::to_string(reason.have) + " of " + amount(reason.need, info.unit);
+  } else if (counts_others(reason.code)) {
+    if (reason.need > 0) words.message += ": " + amount(reason.need, info.unit);
   } else if (!info.unit.empty() && reason.need != reason.have) {
-    words.message +=
-        ": needs " + amount(reason.need, info.unit) + ", has " + amount(reason.have, info.unit);
+    words.message += have_is_limit(reason.code)
+                         ? ": " + amount(reason.need, info.unit) + ", and the limit is " +
+                               amount(reason.have, info.unit)
+                         : ": needs " + amount(reason.need, info.unit) + ", has " +
+                               amount(reason.have, info.unit);
   }
   const bool is_own = whom.own && info.subject == "task" && reason.subject == whom.own.value;
   if (info.subject.empty() || reason.subject == core::Reason::kNoSubject || is_own) return words;

@@ -39,6 +39,8 @@ void Release::apply(Group& group, store::GroupAt at, Board& board, Board::Change
       const store::BytesAt stands{at.segment, at.offset + item.note_at, item.note_size};
       if (const auto* described = std::get_if<TaskDescribed>(note)) {
         keep_spec_on_disk(*described->card, stands);
+      } else if (const auto* again = std::get_if<TaskRedescribed>(note)) {
+        keep_spec_on_disk(*again->card, stands);
       } else if (auto* carried = std::get_if<SpecCarried>(note)) {
         keep_spec_on_disk(*carried, stands);
       }

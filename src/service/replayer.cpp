@@ -90,7 +90,7 @@ Status Replayer::restore(journal::ByteView bytes) {
   if (!engine) return Error{"the snapshot's engine: " + journal::to_string(engine_error)};
 
   board_ = Board(remember_ids_);
-  journal::Reader names(section(kNames));
+  journal::Reader names(section(kNames), journal::format_of_snapshot(engine->info.version));
   BoardCodec::decode_names(names, board_);
   if (!names.ok() || !names.at_end()) return damaged("names");
   if (!are_of_one_state(engine->engine.state(), board_.names())) {

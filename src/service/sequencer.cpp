@@ -71,6 +71,7 @@ void Sequencer::write(core::Action&& action) {
     decided_at_ = instant->at;
   } else if (const auto* finished = std::get_if<core::TaskFinished>(&action)) {
     keys_.end(finished->task, decided_at_ + options_.remember_ids);
+    redescribed_.erase(finished->task);
   } else if (const auto* batch = std::get_if<core::BatchStarted>(&action)) {
     const NodeId node =
         batch->gpus.empty() ? batch->node : names_.gpus()[batch->gpus.front().value].spec.node;
@@ -114,6 +115,8 @@ void Sequencer::forget_refused(std::size_t early) {
   const auto* refused = std::get_if<core::TaskRefused>(&actions_[early]);
   if (refused == nullptr) return;
   std::erase_if(notes_, [&](const Note& note) {
+    const auto* again = std::get_if<TaskRedescribed>(&note);
+    if (again != nullptr) return again->card->task == refused->task;
     const auto* described = std::get_if<TaskDescribed>(&note);
     return described != nullptr && described->card->task >= refused->task;
   });

@@ -66,7 +66,10 @@ class Sequencer {
   // While there is too little room, submits are answered only if they were taken before.
   void set_room(std::optional<ShortRoom> room) { short_room_ = room; }
   // Those who wait for the open group, because it may take long. They must be answered.
-  std::vector<SubmitReply> take_submits() { return std::exchange(group_->submits, {}); }
+  Waiting take_waiting() { return group_->take_waiting(); }
+  // Between the two calls no server was there: what falls due meanwhile starts with the second.
+  void hold_starts(Time now) { step(core::HoldStarts{true}, now); }
+  void release_starts(Time now) { step(core::HoldStarts{false}, now); }
   void tick(Time now);
   void day_boundary(Time now);
   // When daily limits begin anew; it is told to those whom one refuses.
@@ -108,7 +111,10 @@ class Sequencer {
   SubmitOutcome admit(NewTask& task, Time now);
   std::vector<SubmitOutcome> admit_workflow(std::vector<NewTask>& tasks, Time now);
   std::optional<SubmitOutcome> resolve_names(NewTask& task, Time now);
+  std::optional<SubmitOutcome> fill_in(NewTask& task) const;
+  std::optional<SubmitOutcome> limit_run(NewTask& task) const;
   std::optional<SubmitOutcome> judge_queue(const NewTask& task) const;
+  std::optional<SubmitOutcome> judge_array(const NewTask& task) const;
   std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
   std::optional<SubmitOutcome> command_forbidden(const NewTask& task) const;
   using Siblings = std::map<std::string, TaskNo>;
@@ -137,6 +143,7 @@ class Sequencer {
   // Control (sequencer_control.cpp).
   ControlOutcome run(Control& what, Time now);
   ControlOutcome cancel(const CancelTasks& cancel, Time now);
+  ControlOutcome change(ChangeTask& change, Time now);
   ControlOutcome resolve(const ResolveSignal& resolve, Time now);
 
   // Signals (sequencer_signals.cpp).
@@ -225,6 +232,8 @@ class Sequencer {
   std::size_t early_ = 0;  // of these: decided by timers that were due before the event
 
   NameForgetter forgetter_;
+  // Live tasks that were changed: what was read of their specs before is not carried.
+  std::set<TaskNo> redescribed_;
   std::map<std::uint64_t, Session> sessions_;
   std::set<std::string> greeted_;  // agents that said hello in this process
   // What was granted in this process to nodes that have not said hello: the courier still has it.

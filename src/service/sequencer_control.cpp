@@ -43,6 +43,8 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
         } else if constexpr (std::is_same_v<C, ReleaseTask>) {
           step(core::Release{c.task}, now);
           return answered(refusal_of(c.task));
+        } else if constexpr (std::is_same_v<C, ChangeTask>) {
+          return change(c, now);
         } else if constexpr (std::is_same_v<C, ResolveSignal>) {
           return resolve(c, now);
         } else if constexpr (std::is_same_v<C, ResetSignal>) {
@@ -147,7 +149,8 @@ ControlOutcome Sequencer::put(PutPackingTable& table, Time now) {
 ControlOutcome Sequencer::carry(CarrySpecs& carry) {
   const core::TaskTable& tasks = engine_.state().tasks;
   for (auto& [task, spec] : carry.specs) {
-    if (tasks.slot_of(task) != core::kNoSlot) note(SpecCarried{task, std::move(spec), {}});
+    const bool is_live = tasks.slot_of(task) != core::kNoSlot;
+    if (is_live && !redescribed_.contains(task)) note(SpecCarried{task, std::move(spec), {}});
   }
   write_notes();
   return {};

@@ -113,6 +113,11 @@ void Sequencer::apply_report(v1::Report& report, Time now) {
     case v1::Report::kTaskEnded: {
       v1::TaskEnded& ended = *report.mutable_task_ended();
       note_result(LeaseId{ended.lease()}, *ended.mutable_outcome());
+      if (ended.ended_ago_ms() > 0) {
+        const Duration ago = milliseconds(std::min(ended.ended_ago_ms(), kMsMax));
+        note(AttemptEnded{TaskNo{ended.outcome().task_no()}, LeaseId{ended.lease()},
+                          std::max(now_, now) - ago});
+      }
       return step(core::TaskEnded{LeaseId{ended.lease()}, outcome_of(ended.outcome())}, now);
     }
     case v1::Report::kLeaseEnded: {

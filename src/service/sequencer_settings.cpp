@@ -148,6 +148,7 @@ ControlOutcome Sequencer::install(const DefineQueue& queue, Time now) {
   if (entry.executor != queue.executor || entry.ranks_by_node != queue.ranks_by_node) {
     note(QueueRuns{id, queue.executor, queue.ranks_by_node});
   }
+  if (entry.defaults != queue.defaults) note(QueueDefaults{id, queue.defaults});
   if (entry.commands != queue.commands) {
     note(CommandsAllowed{CommandsAllowed::Noun::queue, id.value, queue.commands});
   }

@@ -10,6 +10,13 @@
 #include "service/sequencer.h"
 
 namespace berth::service {
+namespace {
+
+// Tasks that wait for the signals of one page are counted one by one, for so many; then the page
+// ends with the signal it is at.
+constexpr std::size_t kWaitersCounted = 10'000;
+
+}  // namespace
 
 core::Reason Sequencer::signals_spent(TenantId tenant) const {
   core::Reason reason;
@@ -47,11 +54,14 @@ ControlOutcome Sequencer::read(const ReadSignals& wanted) const {
   if (wanted.after) {
     at = signals.upper_bound(Names::Scoped{wanted.after->first.value, wanted.after->second});
   }
+  std::size_t counted = 0;
   for (; at != signals.end() && (!only || at->first.first == only.value); ++at) {
-    if (outcome.signals.signals.size() == wanted.most) {
+    if (outcome.signals.signals.size() == wanted.most || counted > kWaitersCounted) {
       outcome.signals.more = true;
       break;
     }
+    const auto known = engine_.state().signals.find(at->second);
+    if (known != engine_.state().signals.end()) counted += known->second.waiters.size();
     outcome.signals.signals.push_back(line_of({at->first.first}, at->first.second, at->second));
   }
   return outcome;

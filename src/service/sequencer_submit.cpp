@@ -10,6 +10,7 @@ namespace berth::service {
 namespace {
 
 constexpr std::string_view kSignalPrefix = "signal:";
+constexpr std::string_view kProcessExecutor = "process";
 
 SubmitOutcome outcome(SubmitOutcome::Kind kind, std::string what = {}) {
   SubmitOutcome result;
@@ -47,6 +48,7 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   if (auto no = resolve_names(task, now)) return *no;
   if (auto known = known_before(task, now)) return *known;
   if (auto no = judge_queue(task)) return *no;
+  if (auto no = fill_in(task)) return *no;
   if (auto no = command_forbidden(task)) return *no;
   if (auto no = resolve_dependencies(task, {}, now)) return *no;
   const TaskNo number = engine_.next_task_no();
@@ -93,6 +95,8 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto no = judge_queue(tasks[i])) return fail_all(*no, i);
+    if (auto no = judge_array(tasks[i])) return fail_all(*no, i);
+    if (auto no = fill_in(tasks[i])) return fail_all(*no, i);
   }
   core::SubmitWorkflow event{first, {}};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -152,13 +156,83 @@ std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {
   task.spec.tenant = task.card->tenant = tenant;
   task.spec.queue = task.card->queue = queue;
   task.spec.tier = task.card->tier = tier;
+  task.spec.command = task.has_command;
   return std::nullopt;
 }
 
-// A queue that left the configuration finishes what it has.
+// What the task does not say its queue says for it.
+std::optional<SubmitOutcome> Sequencer::fill_in(NewTask& task) const {
+  const config::TaskDefaults& defaults = names_.queues()[task.spec.queue.value].defaults;
+  const bool is_part = task.spec.gpus == 1 && task.spec.profile == 0;
+  if (!task.says_share && is_part && defaults.share) task.spec.share = *defaults.share;
+  if (!task.says_wait && defaults.tolerated_wait) {
+    task.spec.tolerated_wait = std::min(task.spec.tolerated_wait, *defaults.tolerated_wait);
+  }
+  return limit_run(task);
+}
+
+std::optional<SubmitOutcome> Sequencer::limit_run(NewTask& task) const {
+  const config::TaskDefaults& defaults = names_.queues()[task.spec.queue.value].defaults;
+  Duration& limit = task.card->run_limit;
+  if (limit.ns == 0) limit = defaults.run_limit.value_or(defaults.max_run_limit.value_or(limit));
+  if (!defaults.max_run_limit || limit <= *defaults.max_run_limit) return std::nullopt;
+  SubmitOutcome over = outcome(SubmitOutcome::Kind::run_limit_over_queue, task.queue);
+  over.reason.need = limit.ns;
+  over.reason.have = defaults.max_run_limit->ns;
+  return over;
+}
+
+// The card is a copy of the task's own, changed; it stands in the journal before the change, so
+// that whoever hears of a start knows what started.
+ControlOutcome Sequencer::change(ChangeTask& change, Time now) {
+  NewTask& to = change.to;
+  const auto refuse = [](SubmitOutcome why) {
+    ControlOutcome refused;
+    refused.kind = ControlOutcome::Kind::not_submittable;
+    refused.submit = std::move(why);
+    return refused;
+  };
+  const QueueId queue = names_.queue(to.queue);
+  if (!queue) return refuse(outcome(SubmitOutcome::Kind::unknown_queue, to.queue));
+  const bool moves = queue != to.card->queue;
+  to.spec.tenant = to.card->tenant;
+  to.spec.queue = to.card->queue = queue;
+  if (moves) {
+    if (auto no = judge_queue(to)) return refuse(*no);
+    if (auto no = command_forbidden(to)) return refuse(*no);
+  }
+  if (change.changes_limit) {
+    if (auto no = limit_run(to)) return refuse(*no);
+  }
+  core::ChangeTask event{change.task, queue, to.spec.priority, {}, {}};
+  if (change.changes_vram || moves) event.vram = to.spec.vram;
+  if (change.changes_wait) event.tolerated_wait = to.spec.tolerated_wait;
+  redescribed_.insert(change.task);
+  notes_.emplace_back(TaskRedescribed{to.card});
+  step(event, now);
+  ControlOutcome result;
+  result.reason = refusal_of(change.task);
+  if (result.reason) result.kind = ControlOutcome::Kind::refused;
+  return result;
+}
+
+// A queue that left the configuration finishes what it has. One that runs commands would fail a
+// task that has none, so it does not take it.
 std::optional<SubmitOutcome> Sequencer::judge_queue(const NewTask& task) const {
-  if (!names_.queues()[task.spec.queue.value].removed) return std::nullopt;
-  return outcome(SubmitOutcome::Kind::removed_queue, task.queue);
+  const QueueEntry& queue = names_.queues()[task.spec.queue.value];
+  if (queue.removed) return outcome(SubmitOutcome::Kind::removed_queue, task.queue);
+  if (queue.executor == kProcessExecutor && !task.has_command) {
+    return outcome(SubmitOutcome::Kind::queue_needs_command, task.queue);
+  }
+  return std::nullopt;
+}
+
+// A group's limit is what its first task says, so an array begins its group.
+std::optional<SubmitOutcome> Sequencer::judge_array(const NewTask& task) const {
+  if (!task.in_array) return std::nullopt;
+  const GroupId group = names_.group(task.card->tenant, task.card->group_name);
+  if (!group || !engine_.state().groups.contains(group)) return std::nullopt;
+  return outcome(SubmitOutcome::Kind::group_in_use, task.card->group_name);
 }
 
 std::optional<SubmitOutcome> Sequencer::known_before(const NewTask& task, Time now) const {
@@ -182,8 +256,11 @@ std::optional<SubmitOutcome> Sequencer::command_forbidden(const NewTask& task) c
   if (!task.has_command) return std::nullopt;
   const QueueEntry& queue = names_.queues()[task.card->queue.value];
   if (!queue.commands) return outcome(SubmitOutcome::Kind::queue_forbids_commands, queue.name);
-  const TenantEntry& tenant = names_.tenants()[task.card->tenant.value];
-  if (!tenant.commands) return outcome(SubmitOutcome::Kind::tenant_forbids_commands, tenant.name);
+  // What a tenant may not, none below it may.
+  for (TenantId at = task.card->tenant; at; at = names_.tenants()[at.value].spec.parent) {
+    const TenantEntry& tenant = names_.tenants()[at.value];
+    if (!tenant.commands) return outcome(SubmitOutcome::Kind::tenant_forbids_commands, tenant.name);
+  }
   return std::nullopt;
 }
 

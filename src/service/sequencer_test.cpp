@@ -170,6 +170,29 @@ NewTask with_command(const std::string& id) {
   return task;
 }
 
+TEST_F(Sequencing, AQueueThatRunsCommandsTakesNothingElse) {
+  EXPECT_EQ(desk_.submit(new_task("before")).kind, Kind::accepted);
+  DefineQueue queue{.name = "llm", .spec = desk_.sequencer.names().queues()[0].spec};
+  queue.executor = "process";
+  desk_.control(queue);
+  const std::uint64_t events = desk_.sequencer.next_seq();
+  const SubmitOutcome refused = desk_.submit(new_task("a"));
+  EXPECT_EQ(refused.kind, Kind::queue_needs_command);
+  EXPECT_EQ(refused.what, "llm");
+  std::vector<NewTask> flow;
+  flow.push_back(with_command("x"));
+  flow.push_back(new_task("y"));
+  const std::vector<SubmitOutcome> all = desk_.submit(std::move(flow), true);
+  EXPECT_EQ(all.at(0).kind, Kind::queue_needs_command);
+  EXPECT_EQ(all.at(0).place, 1U);
+  EXPECT_EQ(desk_.sequencer.next_seq(), events) << "nothing was written";
+  EXPECT_EQ(desk_.submit(new_task("before")).kind, Kind::duplicate) << "what was taken stays taken";
+  EXPECT_EQ(desk_.submit(with_command("a")).kind, Kind::accepted);
+  queue.executor = "simulated";
+  desk_.control(queue);
+  EXPECT_EQ(desk_.submit(new_task("b")).kind, Kind::accepted);
+}
+
 TEST_F(Sequencing, AQueueAndATenantCanForbidCommands) {
   EXPECT_EQ(desk_.submit(with_command("a")).kind, Kind::accepted);
   DefineQueue queue{.name = "llm", .spec = desk_.sequencer.names().queues()[0].spec};
@@ -194,6 +217,22 @@ TEST_F(Sequencing, AQueueAndATenantCanForbidCommands) {
   const auto outcomes = desk_.submit(std::move(workflow), true);
   EXPECT_EQ(outcomes[0].kind, Kind::tenant_forbids_commands);
   EXPECT_EQ(outcomes[0].place, 1U);
+}
+
+TEST_F(Sequencing, WhatATenantIsForbiddenAllBelowItAre) {
+  desk_.control(DefineTenant{.name = "corp", .commands = false});
+  desk_.control(DefineTenant{.name = "team", .parent = "corp"});
+  desk_.control(DefineTenant{.name = "carol", .parent = "team"});
+  const auto submit = [&](const std::string& id) {
+    NewTask task = with_command(id);
+    task.tenant = "carol";
+    return desk_.submit(std::move(task));
+  };
+  const SubmitOutcome refused = submit("a");
+  EXPECT_EQ(refused.kind, Kind::tenant_forbids_commands);
+  EXPECT_EQ(refused.what, "corp");
+  desk_.control(DefineTenant{.name = "team"});
+  EXPECT_EQ(submit("b").kind, Kind::accepted) << "no longer below it";
 }
 
 TEST_F(Sequencing, WhatIsForbiddenStaysSoAfterASnapshot) {

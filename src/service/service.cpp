@@ -117,6 +117,8 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   if (Status made = store::make_folder(options.data); !made) return made.error();
   auto lock = store::FolderLock::take(options.data);
   if (!lock) return lock.error();
+  std::error_code unread;
+  const bool had_agent = std::filesystem::exists(store::agent_folder(options.data), unread);
   const auto identity = store::settle_identity(options.data);
   if (!identity) return identity.error();
   auto history_writer = store::HistoryWriter::open(store::history_path(options.data), *identity);
@@ -148,6 +150,13 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   }
   for (const std::string& remark : recovered->remarks)
     options.log(remark);
+  if (const std::size_t out = recovered->replayer.board().leases().size(); !had_agent && out > 0) {
+    options.log("the agent's folder " + store::agent_folder(options.data).string() +
+                " was not there, and " + std::to_string(out) +
+                (out == 1 ? " lease was" : " leases were") +
+                " out: what they had started may still run and is not known any more; it is put "
+                "back and starts again. End by hand what has BERTH_LEASE in its environment");
+  }
   auto journal = store::JournalWriter::open(
       {store::journal_folder(options.data), options.segment_bytes, *identity, options.data},
       recovered->end);
@@ -172,7 +181,9 @@ Result<std::unique_ptr<Service>> Service::open(ServiceOptions options) {
   // A day that ended meanwhile is ended first.
   const bool is_new = parts->sequencer.next_seq() == 0;
   const Time before = is_new ? time.clock.at : parts->last_now;
+  if (!is_new) parts->sequencer.hold_starts(before);
   parts->sequencer.begin_epoch(time.clock, parts->options.version);
+  if (!is_new) parts->sequencer.release_starts(parts->sequencer.now());
   parts->begin_day(before);
   return std::unique_ptr<Service>(new Service(std::move(parts)));
 }
@@ -227,9 +238,10 @@ Time Service::Parts::now() { return last_now = std::max(last_now, options.clock(
 
 void Service::Parts::sequence() {
   while (true) {
-    // While the journal is stalled, submits are taken in to be refused.
+    // While the journal is stalled, what has no room is taken in to be refused.
+    const bool takes_controls = has_room(2) || out_of_patience;
     const bool takes_submits = has_room(1) || room.is_stalled();
-    Rings::Helping helping = rings.take(until_wakeup(), {has_room(2), takes_submits});
+    Rings::Helping helping = rings.take(until_wakeup(), {takes_controls, takes_submits});
     const bool closed = helping.closed;
     const Time at = now();
     look_at_the_wall(at);
@@ -256,23 +268,36 @@ void Service::Parts::take(Rings::Helping&& helping, Time at) {
       sequencer.end_session(std::get<SessionEnded>(report).session);
     }
   }
-  for (ControlCommand& control : helping.controls)
-    sequencer.take(std::move(control), at);
-  if (room.is_stalled()) return answer_while_stalled(helping.submits);
-  sequencer.set_room(room.shortage());
-  for (SubmitCommand& submit : helping.submits)
-    sequencer.take(std::move(submit), at);
-  for (ControlCommand& question : helping.questions)
-    sequencer.take(std::move(question), at);
+  take_controls(helping.controls, at);
+  if (room.is_stalled()) {
+    refuse_while_stalled(helping.submits);
+  } else {
+    sequencer.set_room(room.shortage());
+    for (SubmitCommand& submit : helping.submits)
+      sequencer.take(std::move(submit), at);
+  }
+  take_controls(helping.questions, at);
+  // Of what stands in the open group nobody knows yet.
+  if (out_of_patience) tell_doubt(sequencer.take_waiting());
 }
 
-// What was not sequenced is refused for certain. Of what stands in the open group nobody knows yet.
-void Service::Parts::answer_while_stalled(std::vector<SubmitCommand>& submits) {
+// What does not fit into the open group while that waits for the journal is refused for certain.
+void Service::Parts::take_controls(std::vector<ControlCommand>& controls, Time at) {
+  for (ControlCommand& control : controls) {
+    if (!out_of_patience || has_room(2)) {
+      sequencer.take(std::move(control), at);
+    } else if (control.done) {
+      control.done(outcome_without({room.free_bytes(), room.reserve_bytes()},
+                                   ControlOutcome::Kind::no_room));
+    }
+  }
+}
+
+void Service::Parts::refuse_while_stalled(const std::vector<SubmitCommand>& submits) const {
   const ShortRoom shortage{room.free_bytes(), room.reserve_bytes()};
   const SubmitOutcome refused = outcome_without(shortage, SubmitOutcome::Kind::no_room);
   for (const SubmitCommand& submit : submits)
     if (submit.done) submit.done(std::vector(submit.tasks.size(), refused));
-  if (out_of_patience) tell_doubt(sequencer.take_submits());
 }
 
 void Service::Parts::run_timers(Time at) {

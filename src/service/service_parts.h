@@ -39,7 +39,8 @@ struct Service::Parts {
   void sequence();
   bool has_room(std::size_t times) const;
   void take(Rings::Helping&& helping, Time now);
-  void answer_while_stalled(std::vector<SubmitCommand>& submits);
+  void take_controls(std::vector<ControlCommand>& controls, Time now);
+  void refuse_while_stalled(const std::vector<SubmitCommand>& submits) const;
   void run_timers(Time now);
   Duration until_wakeup() const;
   void look_at_the_wall(Time now);
@@ -54,7 +55,7 @@ struct Service::Parts {
   void keep();
   store::GroupAt make_durable(Group& group);
   void tend_room();
-  void tell_doubt(std::vector<SubmitReply> waiting) const;
+  void tell_doubt(Waiting waiting) const;
   [[noreturn]] void end_unsynced(const Error& failed) const;
   void count_sync(std::chrono::steady_clock::duration took, std::size_t bytes);
 

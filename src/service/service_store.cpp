@@ -75,7 +75,7 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
     room.stall();
     tend_room();
     if (room.is_out_of_patience()) {
-      tell_doubt(std::exchange(group.submits, {}));
+      tell_doubt(group.take_waiting());
       out_of_patience = true;
       rings.poke();
     }
@@ -88,8 +88,8 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
     if (rings.is_closed() && !stopping_since) stopping_since = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
-  room.go_on();
   out_of_patience = false;
+  room.go_on();
   const auto begin = std::chrono::steady_clock::now();
   if (const Status synced = journal->sync(); !synced) end_unsynced(synced.error());
   count_sync(std::chrono::steady_clock::now() - begin, group.bytes.size());
@@ -99,9 +99,10 @@ store::GroupAt Service::Parts::make_durable(Group& group) {
 // Looks at the disk now and then, and takes room for the journal's spare segment when there is
 // some.
 void Service::Parts::tend_room() {
-  if (!room.look(journal->segment(), journal->has_spare())) return;
+  if (!room.look(journal->segment())) return;
   const bool has_reserve = room.free_bytes() >= room.reserve_bytes();
   if (!journal->has_spare() && has_reserve) (void)journal->make_spare();
+  room.note_spare(journal->has_spare());
   const bool is_short = room.shortage().has_value();
   if (is_short == std::exchange(told_short, is_short)) return;
   options.log(is_short ? "the data disk is short of room: " + mib_text(room.free_bytes()) +
@@ -110,11 +111,14 @@ void Service::Parts::tend_room() {
                        : "the data disk has room again: tasks are taken");
 }
 
-void Service::Parts::tell_doubt(std::vector<SubmitReply> waiting) const {
-  const SubmitOutcome unknown =
-      outcome_without({room.free_bytes(), room.reserve_bytes()}, SubmitOutcome::Kind::in_doubt);
-  for (const SubmitReply& reply : waiting)
+void Service::Parts::tell_doubt(Waiting waiting) const {
+  const ShortRoom shortage{room.free_bytes(), room.reserve_bytes()};
+  const SubmitOutcome unknown = outcome_without(shortage, SubmitOutcome::Kind::in_doubt);
+  for (const SubmitReply& reply : waiting.submits)
     reply.done(std::vector(reply.outcomes.size(), unknown));
+  const ControlOutcome control = outcome_without(shortage, ControlOutcome::Kind::in_doubt);
+  for (const ControlReply& reply : waiting.controls)
+    reply.done(control);
 }
 
 void Service::Parts::end_unsynced(const Error& failed) const {

@@ -175,6 +175,22 @@ TEST_F(WholeService, StreamsGoOnFromTheJournal) {
   }
 }
 
+// A reader is told, and does not take what comes before for all there is.
+TEST_F(WholeService, AReaderOfADamagedJournalIsTold) {
+  RunningService running(folder_.path());
+  const std::uint64_t begin = running.service().feed().last();
+  for (int i = 0; i < 30; ++i)
+    running.submit(new_task("task " + std::to_string(i)));
+  running.settle();
+  running.stop();
+  const std::filesystem::directory_iterator segments(store::journal_folder(folder_.path()));
+  store::testing::flip_byte(segments->path(), 4'000);
+  const Result<Feed::Answer> read = running.service().read_journal(begin, 10'000);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("the journal cannot be read on"), std::string::npos)
+      << read.error().message;
+}
+
 // The same steps, whether a stream hears them as they happen or reads them later.
 TEST_F(WholeService, TheJournalTellsWhatTheFeedTold) {
   RunningService running(folder_.path());

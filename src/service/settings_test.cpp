@@ -48,9 +48,12 @@ TEST_F(Settings, ALeaseCarriesTheExecutorThatHeldWhenItWasGranted) {
   wanted_.queues[0].executor = "process";
   wanted_.queues[0].ranks_by_node = true;
   desk_.control(wanted_);
-  desk_.submit(new_task("b"));
+  NewTask command = new_task("b");
+  command.has_command = true;
+  desk_.submit(std::move(command));
   EXPECT_EQ(desk_.agent.leases.back().runtime(), "process");
   NewTask gang = new_task("c");
+  gang.has_command = true;
   gang.spec.gpus = 2;
   desk_.submit(std::move(gang));
   ASSERT_EQ(desk_.agent.leases.back().gpus_size(), 2);

@@ -64,6 +64,16 @@ TEST_F(Signals, ComeInPages) {
   EXPECT_FALSE(rest.more);
 }
 
+TEST_F(Signals, APageEndsWhereManyWait) {
+  for (int i = 0; i <= 10'000; ++i)
+    wait_for("w" + std::to_string(i), "a");
+  wait_for("other", "b");
+  const SignalPage first = desk_.control(ReadSignals{"", {}, 100}).signals;
+  ASSERT_EQ(first.signals.size(), 1U);
+  EXPECT_EQ(first.signals[0].waiters, 10'001U);
+  EXPECT_TRUE(first.more);
+}
+
 TEST_F(Signals, ATenantHasALimitAndOthersAreNotTouchedByIt) {
   for (const char* name : {"a", "b", "c"})
     EXPECT_EQ(wait_for(name, name).kind, Kind::accepted);

@@ -15,50 +15,59 @@ namespace berth::service {
 
 Snapshotter::Snapshotter(SnapshotterOptions options, std::uint64_t last_seq,
                          std::uint64_t bytes_behind)
-    : options_(std::move(options)), durable_(last_seq), bytes_(bytes_behind), last_seq_(last_seq) {}
+    : options_(std::move(options)),
+      durable_{last_seq, bytes_behind},
+      begun_{last_seq, 0},
+      made_{last_seq, 0},
+      last_seq_(last_seq) {}
 
 Snapshotter::~Snapshotter() { stop(); }
 
 void Snapshotter::start() {
-  thread_ = background_thread("berth-snapshot", [this] { run(); });
+  thread_ = background_thread("berth-snapshot", [this] { run(&Snapshotter::is_due); });
+  hasty_ = named_thread("berth-overdue", [this] { run(&Snapshotter::is_overdue); });
 }
 
 void Snapshotter::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    wake_.notify_one();
+    wake_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  if (hasty_.joinable()) hasty_.join();
 }
 
 void Snapshotter::durable(std::uint64_t next_seq, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  durable_ = next_seq;
-  bytes_ += bytes;
-  if (is_due()) wake_.notify_one();
+  durable_ = {next_seq, durable_.bytes + bytes};
+  if (is_due()) wake_.notify_all();
 }
 
-bool Snapshotter::is_due() const {
-  const std::uint64_t events = durable_ - last_seq_.load();
-  return events > 0 && (events >= options_.every_events || bytes_ >= options_.every_bytes);
+bool Snapshotter::is_far_behind(const Mark& mark, std::uint64_t times) const {
+  return (durable_.seq - mark.seq) / times >= options_.every_events ||
+         (durable_.bytes - mark.bytes) / times >= options_.every_bytes;
 }
 
-void Snapshotter::run() {
+bool Snapshotter::is_due() const { return durable_.seq > begun_.seq && is_far_behind(begun_, 1); }
+
+bool Snapshotter::is_overdue() const { return is_due() && is_far_behind(made_, 2); }
+
+void Snapshotter::run(bool (Snapshotter::*wants)() const) {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait(lock, [&] { return stopping_ || is_due(); });
+    wake_.wait(lock, [&] { return stopping_ || (this->*wants)(); });
     if (stopping_) return;
-    const std::uint64_t upto = durable_;
-    bytes_ = 0;
+    const Mark upto = durable_;
+    begun_ = upto;
     lock.unlock();
-    Status made = make(upto);
+    Status made = make(upto.seq);
     if (made) made = clean_up();
-    if (!made) {
-      options_.log("no snapshot: " + made.error().message + "; the journal is kept");
-      last_seq_ = upto;  // the next try comes after as many events again
-    }
+    if (!made) options_.log("no snapshot: " + made.error().message + "; the journal is kept");
     lock.lock();
+    // Where it failed, too: the next try comes after as much again.
+    if (upto.seq > made_.seq) made_ = upto;
+    last_seq_ = made_.seq;
   }
 }
 
@@ -88,12 +97,12 @@ Status Snapshotter::make(std::uint64_t next_seq) {
   Status written =
       store::write_snapshot(store::snapshot_folder(options_.data), replayer.next_seq(), bytes);
   if (!written) return written;
-  last_seq_ = replayer.next_seq();
-  ++made_;
+  ++count_;
   return Done{};
 }
 
 Status Snapshotter::clean_up() {
+  const std::lock_guard lock(cleaning_);
   const auto snapshots = store::snapshot_folder(options_.data);
   auto kept = store::list_snapshots(snapshots);
   if (!kept) return kept.error();

@@ -2,6 +2,10 @@
 // its own, from disk only. The engine never waits for it, and each snapshot proves that recovery
 // works.
 //
+// That thread takes what processor time the others leave. Under a long burst they leave little:
+// when twice as much has come as makes a snapshot due, a second thread makes one with the same
+// right as the others, so that a restart stays short after any stop.
+//
 // Afterwards it removes what nobody needs: older snapshots, but not the newest one that the history
 // has caught up with, and whole segments that lie before the oldest kept one, hold no spec of a
 // live task, are in the history, and are past their retention. Where specs alone keep a segment,
@@ -53,7 +57,7 @@ class Snapshotter {
   // The journal is durable up to this event, and longer by so many bytes.
   void durable(std::uint64_t next_seq, std::uint64_t bytes);
 
-  std::uint64_t made() const { return made_.load(std::memory_order_relaxed); }
+  std::uint64_t made() const { return count_.load(std::memory_order_relaxed); }
   std::uint64_t last_seq() const { return last_seq_.load(std::memory_order_relaxed); }
 
   // Makes one now, up to `next_seq`. Also what the thread does.
@@ -62,19 +66,32 @@ class Snapshotter {
   Status clean_up();
 
  private:
-  void run();
+  // Makes one whenever `wants` says so.
+  void run(bool (Snapshotter::*wants)() const);
   bool is_due() const;
+  bool is_overdue() const;
   bool is_young(std::uint64_t seq) const;
+
+  // A place in the journal: bytes count from the snapshot that recovery began with.
+  struct Mark {
+    std::uint64_t seq = 0;
+    std::uint64_t bytes = 0;
+  };
+  // Whether so many times what makes a snapshot due stands behind the mark.
+  bool is_far_behind(const Mark& mark, std::uint64_t times) const;
 
   const SnapshotterOptions options_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::uint64_t durable_ = 0;
-  std::uint64_t bytes_ = 0;  // of the journal since the last one
+  Mark durable_;
+  Mark begun_;  // up to where the one begun last goes,
+  Mark made_;   // and the newest that is made, or was tried
   bool stopping_ = false;
-  std::atomic<std::uint64_t> made_{0};
+  std::atomic<std::uint64_t> count_{0};
   std::atomic<std::uint64_t> last_seq_;
+  std::mutex cleaning_;
   std::thread thread_;
+  std::thread hasty_;
 };
 
 }  // namespace berth::service

@@ -161,6 +161,62 @@ TEST_F(Stopping, ALeaseThatIsLostEndsWhatWasBeingCancelled) {
   EXPECT_EQ(desk_.ended[0].state, TaskState::cancelled);
 }
 
+// ---- Put back for other work
+// ---------------------------------------------------------------------
+
+class PutBack : public Stopping {
+ protected:
+  // A task of the last tier that is being stopped for a gang of both GPUs.
+  TaskNo stopped_for_a_gang() {
+    NewTask low = new_task("low");
+    low.tier = 3;
+    const TaskNo task = desk_.submit(std::move(low)).task;
+    desk_.wait(minutes(2));
+    NewTask gang = new_task("gang");
+    gang.spec.gpus = 2;
+    gang_ = desk_.submit(std::move(gang)).task;
+    desk_.wait(seconds(3));
+    EXPECT_EQ(desk_.agent.stops.size(), 1U);
+    return task;
+  }
+  AttemptLine first_attempt(TaskNo task) const {
+    return desk_.view.read(
+        [&](const Board& board) { return board.tasks().find(task)->attempts.at(0); });
+  }
+  TaskNo gang_;
+};
+
+TEST_F(PutBack, AnAttemptEndsWithItsProcessesAndTheTaskStartsOnlyThen) {
+  const TaskNo task = stopped_for_a_gang();
+  EXPECT_EQ(desk_.state_of(task), TaskState::pending);
+  EXPECT_EQ(first_attempt(task).ended, Time::never());
+  desk_.control(CancelTasks{{gang_}});  // both GPUs have room; it waits for itself
+  desk_.wait(seconds(5));
+  EXPECT_EQ(desk_.agent.leases.size(), 1U);
+  EXPECT_EQ(desk_.state_of(task), TaskState::pending);
+
+  const Time before_end = desk_.now;
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
+  EXPECT_EQ(first_attempt(task).ended, before_end);
+  EXPECT_EQ(desk_.agent.leases.size(), 2U);
+  EXPECT_EQ(desk_.state_of(task), TaskState::running);
+}
+
+TEST_F(PutBack, OneThatIsCancelledMeanwhileEndsWithItsProcesses) {
+  const TaskNo task = stopped_for_a_gang();
+  const ControlOutcome outcome = desk_.control(CancelTasks{{task}});
+  EXPECT_EQ(outcome.stopping, 1U);
+  EXPECT_TRUE(desk_.ended.empty());
+  desk_.agent.finish(desk_.agent.leases.at(0));
+  desk_.turn();
+  ASSERT_EQ(desk_.ended.size(), 1U);
+  EXPECT_EQ(desk_.ended[0].state, TaskState::cancelled);
+  const auto steps = steps_of(desk_, task);
+  ASSERT_GE(steps.size(), 2U);
+  EXPECT_EQ(steps[steps.size() - 2], std::pair(TaskState::running, ReasonCode::cancelling));
+}
+
 // ---- What a lease costs
 // --------------------------------------------------------------------------
 
@@ -172,6 +228,9 @@ TEST_F(Stopping, NobodyPaysForTheTimeWithoutAServer) {
   desk_.turn();
   ASSERT_EQ(desk_.ended.size(), 1U);
   EXPECT_EQ(desk_.ended[0].attempts.at(0).charge_us, 1'000'000);
+  const AttemptLine& attempt = desk_.ended[0].attempts.at(0);
+  EXPECT_EQ(attempt.ended - attempt.started, seconds(1));
+  EXPECT_EQ(desk_.ended[0].ended, attempt.ended);
 }
 
 TEST_F(Stopping, AfterAnotherBootTheRunItselfIsPaid) {

@@ -46,14 +46,16 @@ constexpr std::array kEventNames = {"set_policy",
                                     "gpu_returned",
                                     "node_returned",
                                     "gpu_utilisation",
-                                    "lease_ended_after"};
+                                    "lease_ended_after",
+                                    "change_task",
+                                    "hold_starts"};
 static_assert(kEventNames.size() == std::variant_size_v<core::EventBody>);
 
 constexpr std::array kActionNames = {
     "instant",           "task_accepted", "task_refused", "task_ready",    "task_deferred",
     "task_finished",     "batch_started", "stop_task",    "lease_charged", "slice_lost",
     "lease_closed",      "load_model",    "evict_model",  "hold_gpu",      "release_hold",
-    "queue_passed_over", "preempt"};
+    "queue_passed_over", "preempt",       "task_changed"};
 static_assert(kActionNames.size() == std::variant_size_v<core::Action>);
 
 constexpr std::array kFailureNames = {"error",          "out_of_memory", "timeout",    "crash",
@@ -165,6 +167,7 @@ void EventLog::write_spec(const core::TaskSpec& spec) {
   if (spec.restart_cost.ns > 0) json_.member("restart_cost_ns", spec.restart_cost.ns);
   if (spec.tokens != 1) json_.member("tokens", spec.tokens);
   if (spec.group) json_.member("group", scenario_.groups.all()[spec.group.value]);
+  if (spec.at_once > 0) json_.member("at_once", spec.at_once);
   if (spec.held) json_.member("held", true);
   if (spec.depends_on.empty()) return;
   json_.key("depends_on").begin_array();
@@ -267,7 +270,15 @@ void EventLog::on_event(const core::Event& event) {
             write_queue(e.queue);
             json_.member("draining", e.draining);
           },
+          [&](const core::ChangeTask& e) {
+            json_.member("task", e.task.value);
+            write_queue(e.queue);
+            json_.member("priority", e.priority);
+            if (e.vram) json_.member("vram_mb", e.vram->value);
+            if (e.tolerated_wait) json_.member("tolerated_wait_ns", e.tolerated_wait->ns);
+          },
           [&](const core::DayBoundary&) {},
+          [&](const core::HoldStarts& e) { json_.member("held", e.held); },
           [&](const core::Tick&) {},
           [&](const core::LeaseStarted& e) { json_.member("lease", e.lease.value); },
           [&](const core::TaskEnded& e) {
@@ -394,6 +405,12 @@ void EventLog::on_action(Time at, const core::Action& action) {
                    for (const GpuId gpu : a.gpus)
                      json_.value(scenario_.gpus.names[gpu.value]);
                    json_.end_array();
+                 },
+                 [&](const core::TaskChanged& a) {
+                   json_.member("task", a.task.value);
+                   write_queue(a.queue);
+                   json_.member("priority", a.priority).member("vram_mb", a.vram.value);
+                   if (a.expires != Time::never()) json_.member("expires_ns", a.expires.ns);
                  },
                  [&](const core::QueuePassedOver& a) {
                    write_queue(a.queue);

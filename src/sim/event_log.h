@@ -7,7 +7,7 @@
 #include <functional>
 #include <string_view>
 
-#include "sim/json.h"
+#include "base/json.h"
 #include "sim/simulation.h"
 
 namespace berth::sim {

@@ -1,62 +1,12 @@
-// JsonWriter: writes JSON into a string, commas and quotes seen to. Knows nothing of what it
-// writes.
+// The writer of JSON by the names under which the shell's commands know it. New code includes
+// base/json.h.
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "base/json.h"
 
 namespace berth::sim {
 
-class JsonWriter {
- public:
-  // indent 0: all on one line.
-  explicit JsonWriter(int indent = 2) : indent_(indent) {}
-
-  JsonWriter& begin_object() { return open('{'); }
-  JsonWriter& end_object() { return close('}'); }
-  JsonWriter& begin_array() { return open('['); }
-  JsonWriter& end_array() { return close(']'); }
-  JsonWriter& key(std::string_view name);
-
-  JsonWriter& value(std::string_view text);
-  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  JsonWriter& value(double number);  // up to six places after the point; not finite: null
-  JsonWriter& value(bool boolean);
-  JsonWriter& null();
-  template <std::integral T>
-  JsonWriter& value(T number) {
-    return raw(std::to_string(number));
-  }
-
-  template <class T>
-  JsonWriter& member(std::string_view name, const T& content) {
-    key(name);
-    return value(content);
-  }
-
-  const std::string& text() const { return text_; }
-  void clear() { text_.clear(); }
-
- private:
-  JsonWriter& open(char bracket);
-  JsonWriter& close(char bracket);
-  JsonWriter& raw(std::string_view token);
-  void before_value();
-  void new_line();
-
-  int indent_;
-  std::string text_;
-  std::vector<bool> has_items_;
-  bool after_key_ = false;
-};
-
-// The text as a JSON string, quotes included.
-std::string json_string(std::string_view text);
-
-// "0.5", "12", "3.142857": no more than six places, no zeros at the end.
-std::string decimal(double number, int places = 6);
+using berth::decimal;
+using berth::JsonWriter;
 
 }  // namespace berth::sim

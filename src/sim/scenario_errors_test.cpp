@@ -131,8 +131,9 @@ TEST(ScenarioErrors, SpeedsByClassOfWork) {
                    "s.toml:15:36: cluster.gpus.speed_by_class.b" + speed + "the integer -1",
                    "s.toml:15:44: cluster.gpus.speed_by_class.c" + speed + "the number nan",
                    "s.toml:15:53: cluster.gpus.speed_by_class.d" + speed + "the integer 1001",
-                   "s.toml:19:14: queues.work_class: expected a printable name of 1 to 200 bytes, "
-                   "found the string \"\""}));
+                   "s.toml:19:14: queues.work_class: expected " + config::name_expectation() +
+                       ", "
+                       "found the string \"\""}));
   EXPECT_EQ(errors_with("[[cluster.nodes]]\nname = \"n\"\ncpu = 1\nspeed_by_class = 2\n"),
             (Texts{"s.toml:14:18: cluster.nodes.speed_by_class: expected speeds by the name of a "
                    "class of work, such as { decode = 1.4 }, found the integer 2",

@@ -1,8 +1,8 @@
 // See timeline.h.
 #include "sim/timeline.h"
 
+#include "base/json.h"
 #include "sim/csv.h"
-#include "sim/json.h"
 
 namespace berth::sim {
 namespace {

@@ -97,19 +97,103 @@ TEST_F(FolderAccess, WhatOthersCanChangeIsRefused) {
   EXPECT_EQ(judged(), "");
 }
 
-TEST_F(FolderAccess, AFileIsJudgedAlone) {
-  EXPECT_TRUE(check_file_access(data_ / "tokens")->empty());
-  set(data_ / "tokens", 0640);
-  EXPECT_EQ(check_file_access(data_ / "tokens")->size(), 1u);
-  set(data_ / "tokens", 0606);
-  EXPECT_FALSE(check_file_access(data_ / "tokens").ok());
+TEST_F(FolderAccess, AFileIsReadOnlyWhereNobodyElseCanChangeIt) {
+  const fs::path tokens = data_ / "tokens";
+  EXPECT_EQ(*read_own_file(tokens), "tokens");
+  EXPECT_EQ(*read_own_file(data_ / "none"), std::nullopt);
+  set(tokens, 0640);
+  EXPECT_TRUE(read_own_file(tokens).ok()) << "others may read it";
+  set(tokens, 0606);
+  EXPECT_FALSE(read_own_file(tokens).ok());
   EXPECT_FALSE(check_access(data_).ok()) << "also in a folder that others cannot enter";
+  fs::remove(tokens);
+  ASSERT_EQ(::mkfifo(tokens.c_str(), 0600), 0);
+  EXPECT_FALSE(read_own_file(tokens).ok()) << "and does not wait for a writer";
 }
 
-TEST_F(FolderAccess, AFolderOfAnotherUserIsRemarkedForRoot) {
+TEST_F(FolderAccess, ALinkIsNoTokensFile) {
+  const fs::path tokens = data_ / "tokens";
+  fs::rename(tokens, folder_.path() / "elsewhere");
+  fs::create_symlink(folder_.path() / "elsewhere", tokens);
+  for (const std::string& said : {judged(), "no: " + read_own_file(tokens).error().message})
+    EXPECT_TRUE(said.starts_with("no: " + tokens.string() + " is a link")) << said;
+}
+
+TEST_F(FolderAccess, TheTokensOfAnotherUserAreRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  const fs::path tokens = data_ / "tokens";
+  ASSERT_EQ(::chown(tokens.c_str(), 12345, 12345), 0);
+  for (const std::string& said : {judged(), "no: " + read_own_file(tokens).error().message}) {
+    EXPECT_TRUE(said.starts_with("no: " + tokens.string() + " belongs to the user 12345")) << said;
+    EXPECT_TRUE(said.ends_with("run: chown 0 " + tokens.string())) << said;
+  }
+  ASSERT_EQ(::chown(data_.c_str(), 12345, 12345), 0);
+  EXPECT_TRUE(read_own_file(tokens).ok()) << "root at work in the folder of another server's user";
+}
+
+TEST_F(FolderAccess, AFolderBehindALinkIsTheOneThatIsJudged) {
+  set(data_, 0777);
+  fs::create_directory_symlink(data_, folder_.path() / "link");
+  EXPECT_FALSE(check_access(folder_.path() / "link").ok());
+  EXPECT_NE(flaw_in_trust(folder_.path() / "link"), "");
+}
+
+TEST_F(FolderAccess, AFolderOfAnotherUserIsNotToBeTrusted) {
+  EXPECT_EQ(flaw_in_trust(data_), "");
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   ASSERT_EQ(::chown(data_.c_str(), 12345, 12345), 0);
-  EXPECT_NE(judged().find("belongs to the user 12345"), std::string::npos) << judged();
+  EXPECT_TRUE(flaw_in_trust(data_).starts_with(data_.string() + " belongs to the user 12345"))
+      << flaw_in_trust(data_);
+}
+
+TEST_F(FolderAccess, AWayThatOthersCanChangeIsNoticed) {
+  const fs::path open = folder_.path() / "open";
+  ASSERT_EQ(::mkdir(open.c_str(), 0700), 0);
+  EXPECT_EQ(flaw_in_path(open / "work"), "");
+  EXPECT_EQ(flaw_in_path(open / "not" / "there"), "");
+  set(open, 0777);
+  EXPECT_EQ(flaw_in_path(open / "work"), "others may write to " + open.string());
+  EXPECT_TRUE(flaw_in_trust(open / "work")
+                  .starts_with("other users can put their own in the place of " +
+                               (open / "work").string() + ": others may write to " +
+                               open.string()));
+  set(open, 01777);
+  EXPECT_EQ(flaw_in_path(open / "work"), "") << "as /tmp";
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::chown(open.c_str(), 12345, 12345), 0);
+  EXPECT_EQ(flaw_in_path(open / "work"), open.string() + " belongs to the user 12345");
+}
+
+// What a link names is reached through folders of its own.
+TEST_F(FolderAccess, TheWayOfLinksIsTheWay) {
+  const fs::path open = folder_.path() / "open";
+  ASSERT_TRUE(make_folder(open / "inner").ok());
+  fs::create_directory_symlink(open / "inner", folder_.path() / "second");
+  fs::create_directory_symlink("second", folder_.path() / "first");
+  EXPECT_EQ(flaw_in_path(folder_.path() / "first" / "data"), "");
+  set(open, 0777);
+  EXPECT_EQ(flaw_in_path(folder_.path() / "first" / "data"),
+            "others may write to " + open.string());
+  EXPECT_EQ(flaw_in_path(folder_.path() / "first"), "others may write to " + open.string());
+  set(open, 0700);
+  fs::create_directory_symlink("round", folder_.path() / "round");
+  EXPECT_NE(flaw_in_path(folder_.path() / "round" / "data"), "");
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::lchown((folder_.path() / "second").c_str(), 12345, 12345), 0);
+  EXPECT_EQ(flaw_in_path(folder_.path() / "first" / "data"),
+            "the link " + (folder_.path() / "second").string() + " belongs to the user 12345");
+}
+
+TEST_F(FolderAccess, ASecretThatEverybodyCanReadIsNoticed) {
+  const fs::path key = data_ / "tokens";
+  EXPECT_EQ(flaw_in_secret(key), "");
+  set(key, 0640);
+  EXPECT_EQ(flaw_in_secret(key), "") << "a group may be meant to";
+  set(key, 0644);
+  EXPECT_EQ(flaw_in_secret(key), "everybody can read " + key.string() +
+                                     " (its mode is 0644), which is a secret; run: chmod o-rwx " +
+                                     key.string());
+  EXPECT_EQ(flaw_in_secret(data_ / "none"), "");
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 // A projection of the journal: rows are added in the order tasks end, together with the place in
 // the journal up to which they are complete, so a lost tail is projected again. One connection
 // writes and checkpoints; readers have their own, read only. Each row carries a checksum: a row
-// that does not match is an error that names it, never data. Tables and views: history_schema.h.
+// that does not match is an error that names it, never data; so is one that is gone while its body
+// is there. Tables and views: history_schema.h.
 #pragma once
 
 #include <cstddef>

@@ -6,49 +6,18 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json.h"
+
 namespace berth::store {
 namespace {
 
-constexpr char kHex[] = "0123456789abcdef";
-
-void put_text(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (code < 0x20) {
-      out += "\\u00";
-      out += kHex[code >> 4];
-      out += kHex[code & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
-template <class Items, class Put>
-void put_list(std::string& out, const Items& items, Put put) {
-  bool first = true;
-  for (const auto& item : items) {
-    if (!std::exchange(first, false)) out += ',';
-    put(item);
-  }
-}
-
-void put_attempt(std::string& out, const EndedAttempt& attempt) {
-  out += "{\"number\":" + std::to_string(attempt.number);
-  out += ",\"lease\":" + std::to_string(attempt.lease);
-  out += ",\"gpus\":[";
-  put_list(out, attempt.gpus, [&](const std::string& gpu) { put_text(out, gpu); });
-  out += "],\"started_ns\":" + std::to_string(attempt.started_ns);
-  out += ",\"ended_ns\":" + std::to_string(attempt.ended_ns);
-  out += ",\"outcome\":";
-  put_text(out, attempt.outcome);
-  out += ",\"exit_status\":" + std::to_string(attempt.exit_status);
-  out += ",\"charge_us\":" + std::to_string(attempt.charge_us) + "}";
+void put_attempt(JsonWriter& json, const EndedAttempt& attempt) {
+  json.begin_object();
+  json.member("number", attempt.number).member("lease", attempt.lease);
+  json.members("gpus", attempt.gpus);
+  json.member("started_ns", attempt.started_ns).member("ended_ns", attempt.ended_ns);
+  json.member("outcome", attempt.outcome).member("exit_status", attempt.exit_status);
+  json.member("charge_us", attempt.charge_us).end_object();
 }
 
 // Takes what it expects from the front; after the first surprise nothing fits any more.
@@ -141,9 +110,11 @@ EndedAttempt take_attempt(Parser& in) {
 }  // namespace
 
 std::string attempts_to_json(std::span<const EndedAttempt> attempts) {
-  std::string out = "[";
-  put_list(out, attempts, [&](const EndedAttempt& attempt) { put_attempt(out, attempt); });
-  return out + "]";
+  JsonWriter json(0);
+  json.begin_array();
+  for (const EndedAttempt& attempt : attempts)
+    put_attempt(json, attempt);
+  return json.end_array().text();
 }
 
 std::optional<std::vector<EndedAttempt>> attempts_from_json(std::string_view json) {
@@ -156,13 +127,11 @@ std::optional<std::vector<EndedAttempt>> attempts_from_json(std::string_view jso
 }
 
 std::string labels_to_json(const std::map<std::string, std::string>& labels) {
-  std::string out = "{";
-  put_list(out, labels, [&](const auto& label) {
-    put_text(out, label.first);
-    out += ':';
-    put_text(out, label.second);
-  });
-  return out + "}";
+  JsonWriter json(0);
+  json.begin_object();
+  for (const auto& [key, value] : labels)
+    json.member(key, value);
+  return json.end_object().text();
 }
 
 std::optional<std::map<std::string, std::string>> labels_from_json(std::string_view json) {

@@ -24,6 +24,57 @@ std::string select_tasks(std::string_view where) {
   return "SELECT " + ended_columns() + " FROM ended " + std::string(where);
 }
 
+// Bodies without their row: a row that is not there any more was lost, for both go together. Asked
+// in one statement, so that a writer's change is seen as a whole.
+class RowlessBodies {
+ public:
+  explicit RowlessBodies(const std::filesystem::path& path) : path_(path) {}
+
+  // An error: there is one with a number from `first` to `last`.
+  Status check(Connection& connection, std::int64_t first, std::int64_t last) {
+    if (first > last) return Done{};
+    if (!query_) {
+      Result<Statement> query = connection.prepare(
+          "SELECT task_no FROM bodies AS b WHERE task_no BETWEEN ? AND ? AND NOT EXISTS "
+          "(SELECT 1 FROM ended AS e WHERE e.task_no = b.task_no) LIMIT 1");
+      if (!query) return query.error();
+      query_ = std::move(*query);
+    }
+    query_->reset();
+    query_->bind(0, first);
+    query_->bind(1, last);
+    const Result<bool> row = query_->step();
+    if (!row) return row.error();
+    if (!*row) return Done{};
+    return Error{"the row of task " + std::to_string(query_->integer(0)) + " is missing in " +
+                 path_.string() + ", but its spec is there; check it with berth fsck"};
+  }
+
+  // The same; looks only where no row stands, so it costs no more than to read their keys.
+  Status check_gaps(Connection& connection, std::int64_t first, std::int64_t last) {
+    Result<Statement> rows = connection.prepare(
+        "SELECT task_no FROM ended WHERE task_no BETWEEN ? AND ? ORDER BY task_no DESC");
+    if (!rows) return rows.error();
+    rows->bind(0, first);
+    rows->bind(1, last);
+    for (;;) {
+      const Result<bool> row = rows->step();
+      if (!row) return row.error();
+      if (!*row) return check(connection, first, last);
+      const std::int64_t task_no = rows->integer(0);
+      if (task_no < last) {
+        if (Status gap = check(connection, task_no + 1, last); !gap) return gap;
+      }
+      if (task_no == first) return Done{};
+      last = task_no - 1;
+    }
+  }
+
+ private:
+  const std::filesystem::path& path_;
+  std::optional<Statement> query_;
+};
+
 // Until when bodies were pruned: one that is missing beyond that was lost.
 Status read_body_of(Connection& connection, const std::filesystem::path& path, EndedTask& task) {
   Result<Statement> query =
@@ -174,8 +225,14 @@ Result<std::optional<EndedTask>> HistoryReader::find(std::uint64_t task_no) cons
   return with_connection([&](Connection& connection) -> Result<std::optional<EndedTask>> {
     Result<Statement> query = connection.prepare(select_tasks("WHERE task_no = ?"));
     if (!query) return query.error();
-    query->bind(0, static_cast<std::int64_t>(task_no));
-    return first_task(connection, path_, *query);
+    const auto number = static_cast<std::int64_t>(task_no);
+    query->bind(0, number);
+    Result<std::optional<EndedTask>> found = first_task(connection, path_, *query);
+    if (!found || found->has_value()) return found;
+    if (Status lost = RowlessBodies(path_).check(connection, number, number); !lost) {
+      return lost.error();
+    }
+    return found;
   });
 }
 
@@ -201,7 +258,12 @@ Result<HistoryPage> HistoryReader::list(const HistoryFilter& filter) const {
     const Result<std::int64_t> top =
         highest_below(connection, newest ? kTop : static_cast<std::int64_t>(filter.before_task_no));
     if (!top) return top.error();
-    if (*top == kNone) return page;
+    const std::int64_t last = newest ? kTop : static_cast<std::int64_t>(filter.before_task_no) - 1;
+    RowlessBodies lost(path_);
+    if (*top == kNone) {
+      if (Status whole = lost.check(connection, 0, last); !whole) return whole.error();
+      return page;
+    }
     const std::int64_t bottom = std::max<std::int64_t>(0, *top - kListRows + 1);
     Result<Statement> query = prepare_list(connection, filter, *top, bottom);
     if (!query) return query.error();
@@ -221,6 +283,8 @@ Result<HistoryPage> HistoryReader::list(const HistoryFilter& filter) const {
     const Result<std::int64_t> next = highest_below(connection, reached);
     if (!next) return next.error();
     if (*next != kNone) page.more_before = static_cast<std::uint64_t>(reached);
+    const std::int64_t first = *next == kNone ? 0 : reached;
+    if (Status whole = lost.check_gaps(connection, first, last); !whole) return whole.error();
     return page;
   });
 }

@@ -339,6 +339,41 @@ TEST_F(History, AWrongRowIsAnErrorThatNamesIt) {
   }
 }
 
+// Wherever the row stood: no page that reaches over it is given without a word.
+TEST_F(History, AMissingRowIsAnErrorThatNamesIt) {
+  fill(40);
+  EndedTask far = ended_task(60);  // those between them have not ended
+  ASSERT_TRUE(writer_->add(std::vector{far}, 60).ok());
+  writer_.reset();
+  EXPECT_EQ(good(reader_->list({.limit = 100})).tasks.size(), 41U);
+  EXPECT_FALSE(good(reader_->find(50))) << "it has not ended, and is not missed";
+  Connection hand = good(Connection::open_to_write(path_));
+  for (const std::uint64_t no : {1, 2, 20, 40, 60}) {
+    const std::string row = "task_no = " + std::to_string(no);
+    ASSERT_TRUE(hand.run("CREATE TEMP TABLE kept AS SELECT * FROM ended WHERE " + row).ok());
+    ASSERT_TRUE(hand.run("DELETE FROM ended WHERE " + row).ok());
+    const auto found = reader_->find(no);
+    ASSERT_FALSE(found.ok()) << no;
+    EXPECT_NE(found.error().message.find("the row of task " + std::to_string(no) + " is missing"),
+              std::string::npos)
+        << found.error().message;
+    for (const std::size_t limit : {1U, 7U, 100U}) {
+      HistoryFilter filter{.limit = limit};
+      Result<HistoryPage> page = reader_->list(filter);
+      while (page && page->more_before) {
+        filter.before_task_no = *page->more_before;
+        page = reader_->list(filter);
+      }
+      EXPECT_FALSE(page.ok()) << "task " << no << ", pages of " << limit;
+    }
+    EXPECT_FALSE(reader_->list({.tenant = "nobody"}).ok()) << "whose it was is not known";
+    ASSERT_TRUE(hand.run("INSERT INTO ended SELECT * FROM temp.kept; DROP TABLE temp.kept").ok());
+    EXPECT_EQ(good(reader_->list({.limit = 100})).tasks.size(), 41U);
+  }
+  ASSERT_TRUE(hand.run("DELETE FROM ended").ok());
+  EXPECT_FALSE(reader_->list({}).ok());
+}
+
 TEST_F(History, WrongBodiesMetaAndSchemaAreFound) {
   fill(10);
   writer_.reset();

@@ -44,7 +44,8 @@ class Apart : public ::testing::Test {
   }
   // What the script wrote; each attack in it ends in "|| echo no".
   std::string attack(const std::string& token, const std::string& script) {
-    return as(token, "submit --queue llm --wait -- sh -c '" + script + "' 2>/dev/null").out;
+    return as(token, "submit --queue llm --no-workdir --wait -- sh -c '" + script + "' 2>/dev/null")
+        .out;
   }
 
   support::TempFolder folder_;
@@ -84,7 +85,7 @@ TEST_F(Apart, NobodyReadsWhatIsAnothers) {
   serve(kTwoUsers);
   ASSERT_TRUE(server_->serves()) << server_->error();
   ASSERT_EQ(as(ada_,
-               "submit --queue llm --id adas --env KEY=adassecret -- sh -c "
+               "submit --queue llm --no-workdir --id adas --env KEY=adassecret -- sh -c "
                "'echo adasoutput; echo mine > file; chmod 644 file; sleep 600'")
                 .code,
             0);
@@ -178,7 +179,7 @@ TEST_F(Apart, OneUserWithoutTokensIsToldAsWhomCommandsRun) {
   EXPECT_NE(server.error().find("commands run as root, the server's own user"), std::string::npos)
       << server.error();
   const Result done = berth("submit --server " + server.grpc_address() +
-                            " --queue llm --wait -- sh -c 'id -un; stat -c %a .'");
+                            " --queue llm --no-workdir --wait -- sh -c 'id -un; stat -c %a .'");
   EXPECT_NE(done.out.find("root\n700\n"), std::string::npos) << done.out;
 }
 

@@ -50,14 +50,14 @@ TEST_F(PlacedWork, WhatCanNeverRunIsRefusedWithTheReason) {
   EXPECT_TRUE(has(kind.out, "did you mean \"A100\"?")) << kind.out;
   const Result gang = shell("submit", "--queue llm --gpus 2 --gpu-kind L4 -- true");
   EXPECT_EQ(gang.code, 7) << gang.out;
-  EXPECT_TRUE(has(gang.out, "needs 2 GPUs, has 1 GPUs")) << gang.out;
+  EXPECT_TRUE(has(gang.out, "needs 2 GPUs, has 1 GPU")) << gang.out;
   const Result cpus = shell("submit", "--queue llm --gpus 0 --cpus 1000000 -- true");
   EXPECT_EQ(cpus.code, 7) << cpus.out;
   EXPECT_TRUE(has(cpus.out, "needs 1000000 CPUs")) << cpus.out;
   const Result wrong = shell("submit", "--queue llm --gpus 3 --groups 2 --within nod -- true");
   EXPECT_EQ(wrong.code, 2) << wrong.out;
-  EXPECT_TRUE(has(wrong.out, "task.groups: 3 GPUs cannot be parted into 2 groups")) << wrong.out;
-  EXPECT_TRUE(has(wrong.out, "task.within: no level is named \"nod\"; did you mean \"node\"?"))
+  EXPECT_TRUE(has(wrong.out, "--groups: 3 GPUs cannot be parted into 2 groups")) << wrong.out;
+  EXPECT_TRUE(has(wrong.out, "--within: no level is named \"nod\"; did you mean \"node\"?"))
       << wrong.out;
 }
 

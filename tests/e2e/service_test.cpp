@@ -34,7 +34,7 @@ TEST_F(Served, ACommandRunsAndItsOutputComesBack) {
   EXPECT_EQ(done.code, 0) << done.out;
   EXPECT_NE(done.out.find("hi\n"), std::string::npos) << done.out;
   const Result failed = shell("submit --queue llm --wait -- sh -c 'exit 3'");
-  EXPECT_EQ(failed.code, 1) << failed.out;
+  EXPECT_EQ(failed.code, 3) << failed.out;
   const Result tasks = shell("tasks --all");
   EXPECT_NE(tasks.out.find("completed"), std::string::npos) << tasks.out;
   EXPECT_NE(tasks.out.find("failed"), std::string::npos) << tasks.out;

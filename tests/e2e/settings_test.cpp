@@ -36,7 +36,7 @@ class Settings : public ::testing::Test {
     ASSERT_TRUE(server_->serves()) << server_->error();
   }
   Result shell(const std::string& arguments) const {
-    return berth(arguments + " --server " + server_->grpc_address());
+    return run("BERTH_SERVER=" + server_->grpc_address() + " " + BERTH_BINARY + " " + arguments);
   }
   bool completes(const std::string& id) const {
     for (int tries = 0; tries < 200; ++tries)
@@ -53,21 +53,25 @@ class Settings : public ::testing::Test {
   std::unique_ptr<ServerProcess> server_;
 };
 
+constexpr int kRefused = 7;  // in conflict with what is there
+
 TEST_F(Settings, AReloadedExecutorHoldsForTheNextTask) {
   write("");
   serve();
   write(std::string(kJobs) + "executor = \"process\"\n");
   ASSERT_EQ(shell("reload").code, 0);
   const Result added = shell("submit --queue jobs --payload x --wait");
-  EXPECT_EQ(added.code, 1) << added.out;
+  EXPECT_EQ(added.code, kRefused) << added.out;
   EXPECT_TRUE(has(added, "submit it with a command")) << added.out;
   write(kJobs);
   ASSERT_EQ(shell("reload").code, 0);
   EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, 0);
   EXPECT_EQ(shell("put queue jobs --executor process").code, 0);
-  EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, 1);
+  EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, kRefused);
+  EXPECT_EQ(shell("submit --queue jobs --wait -- true").code, 0);
   serve();
-  EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, 1) << "also after a restart";
+  EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, kRefused)
+      << "also after a restart";
 }
 
 TEST_F(Settings, WhatWasPutHoldsThroughReloadAndKillUntilItIsReverted) {
@@ -164,6 +168,22 @@ TEST_F(Settings, AQueueThatLeavesTheFileFinishesAndIsForgotten) {
   write(kJobs);
   ASSERT_EQ(shell("reload").code, 0);
   EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, 0);
+}
+
+// In the file a warning: the GPU for it may join later. Put, a refusal.
+TEST_F(Settings, AModelThatNoGpuCouldHoldIsSaid) {
+  write("[[models]]\nname = \"huge\"\nweights = \"999GB\"\n");
+  const std::string words =
+      "needs 1022976 MiB on one GPU (weights 1022976, a task 0), and the "
+      "largest GPU, ";
+  const Result looked =
+      berth("doctor --config " + file() + " --data " + (folder_.path() / "data").string());
+  EXPECT_TRUE(has(looked, "model \"huge\" " + words)) << looked.out;
+  serve();
+  const Result put = shell("put model vast --weights 999GB");
+  EXPECT_EQ(put.code, kRefused) << put.out;
+  EXPECT_TRUE(has(put, "model \"vast\" " + words)) << put.out;
+  EXPECT_EQ(shell("models vast").code, 3);
 }
 
 }  // namespace

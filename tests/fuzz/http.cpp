@@ -84,7 +84,7 @@ void check_problem(const api::Problem& problem) {
   check(!problem.message.empty(), "a refusal says why");
   check(api::http_status_of(problem) >= 400, "a refusal has the status of one");
   google::protobuf::Struct any;
-  const std::string json = api::problem_json(problem);
+  const std::string json = api::problem_json(problem, api::http_status_of(problem));
   check(!api::read_json(json, any), "a refusal is JSON: " + json);
 }
 

@@ -15,7 +15,7 @@ namespace berth::property {
 namespace {
 
 constexpr std::size_t kSetupNumbers = 24;
-constexpr int kLongRunFactor = 20;
+constexpr int kLongRunFactor = 8;
 
 [[noreturn]] void throw_on_assert(const char* expression, const char* file, int line) {
   throw Broken(std::string(file) + ":" + std::to_string(line) + ": ASSERT(" + expression + ")");

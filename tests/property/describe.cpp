@@ -35,6 +35,7 @@ void put(std::ostream& out, const core::TaskSpec& s) {
     out << " within=" << int(s.within) << (s.required ? " required" : "");
   }
   if (s.group) out << " group=" << s.group;
+  if (s.at_once > 0) out << " at_once=" << s.at_once;
   for (const core::Dependency& d : s.depends_on) {
     out << (d.kind == core::Dependency::Kind::signal ? " on signal " : " on task ") << d.id;
   }
@@ -73,6 +74,9 @@ struct Teller {
     if (e.spec.max_gpus) out << " max_gpus=" << e.spec.max_gpus->value;
     out << " base=" << e.spec.batch_base << " per_task=" << e.spec.batch_per_task;
     if (e.spec.work_class) out << " work_class=" << int{e.spec.work_class.value};
+    if (e.spec.batch_commands) out << " batch_commands";
+    if (e.spec.max_queue_size) out << " max_queue=" << *e.spec.max_queue_size;
+    if (e.spec.max_task_gpus) out << " max_task_gpus=" << *e.spec.max_task_gpus;
   }
   void operator()(const core::PutModel& e) const {
     out << "PutModel " << e.model << " weights=" << e.spec.weights.value
@@ -107,6 +111,14 @@ struct Teller {
   void operator()(const core::Cancel& e) const { out << "Cancel " << e.task; }
   void operator()(const core::CancelGroup& e) const { out << "CancelGroup " << e.group; }
   void operator()(const core::Hold& e) const { out << "Hold " << e.task; }
+  void operator()(const core::HoldStarts& e) const {
+    out << (e.held ? "HoldStarts" : "HoldStarts no more");
+  }
+  void operator()(const core::ChangeTask& e) const {
+    out << "ChangeTask " << e.task << " queue=" << e.queue << " priority=" << e.priority
+        << " vram=" << (e.vram ? e.vram->value : -1);
+    if (e.tolerated_wait) out << " tolerates=" << *e.tolerated_wait;
+  }
   void operator()(const core::Release& e) const { out << "Release " << e.task; }
   void operator()(const core::ResolveSignal& e) const { out << "ResolveSignal " << e.signal; }
   void operator()(const core::DrainQueue& e) const {
@@ -208,6 +220,10 @@ struct Teller {
   }
   void operator()(const core::ReleaseHold& a) const {
     out << "ReleaseHold gpu=" << a.gpu << " queue=" << a.queue << " task=" << a.task;
+  }
+  void operator()(const core::TaskChanged& a) const {
+    out << "TaskChanged " << a.task << " queue=" << a.queue << " priority=" << a.priority
+        << " vram=" << a.vram.value << " expires " << a.expires.ns;
   }
   void operator()(const core::Preempt& a) const {
     out << "Preempt " << a.task << " gpus";

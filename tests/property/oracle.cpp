@@ -113,12 +113,14 @@ Oracle::Node& Oracle::node_for(NodeId id) {
   return nodes_[id.value];
 }
 
-void Oracle::bring_back(Gpu& gpu) {
+void Oracle::bring_back(Gpu& gpu) const {
+  if (!nodes_[gpu.spec.node.value].up) return;
   if (!gpu.up) gpu.was_left = false;
   gpu.up = true;
 }
 
 void Oracle::apply(const core::Event& event) {
+  if (const auto* hold = std::get_if<core::HoldStarts>(&event.body)) starts_held_ = hold->held;
   require(event.now >= now_, "time ran back before the event");
   if (!std::holds_alternative<core::Tick>(event.body)) now_ = event.now;
   std::visit(
@@ -131,7 +133,7 @@ void Oracle::apply(const core::Event& event) {
         if constexpr (std::is_same_v<Body, core::PutNode>) node_for(e.node).spec = e.spec;
         if constexpr (std::is_same_v<Body, core::PutGpu>) {
           gpus_[e.gpu].spec = e.spec;
-          node_for(e.spec.node);
+          if (!node_for(e.spec.node).up) lose(e.gpu);
         }
         if constexpr (std::is_same_v<Body, core::Submit>) asked_[e.task] = e.spec;
         if constexpr (std::is_same_v<Body, core::SubmitWorkflow>) {
@@ -201,6 +203,31 @@ void Oracle::apply(const core::Event& event) {
       event.body);
 }
 
+bool Oracle::is_placed(const Task& task) const {
+  const QueueId queue = task.spec.queue;
+  const bool packs = policy_.packing == core::Packing::frag && !next_models_.contains(queue);
+  return !queues_.at(queue).model && (packs || !is_plain(shape_of(task.spec, task.vram)));
+}
+
+// A model that waited for the last gang of its queue has come.
+void Oracle::gang_left(QueueId queue) {
+  if (!next_models_.contains(queue) || gangs(queue) > 0) return;
+  queues_.at(queue).model = next_models_.extract(queue).mapped();
+}
+
+void Oracle::change(const core::TaskChanged& changed) {
+  Task& known = task(changed.task);
+  const std::string who = text("task", changed.task);
+  require(!known.lease, who + " was changed while it ran");
+  const QueueId before = known.spec.queue;
+  known.spec.queue = changed.queue;
+  known.spec.priority = changed.priority;
+  known.vram = changed.vram;
+  if (before == changed.queue) return;
+  known.placed = is_placed(known);
+  gang_left(before);
+}
+
 void Oracle::apply(const core::Action& action) {
   std::visit(
       [&](const auto& a) {
@@ -226,9 +253,7 @@ void Oracle::apply(const core::Action& action) {
           fresh.vram = fresh.spec.vram;
           const ModelId model = queues_.at(fresh.spec.queue).model;
           if (model && fresh.vram.value == 0) fresh.vram = models_.at(model).vram_per_task;
-          const bool packs =
-              policy_.packing == core::Packing::frag && !next_models_.contains(fresh.spec.queue);
-          fresh.placed = !model && (packs || !is_plain(shape_of(fresh.spec, fresh.vram)));
+          fresh.placed = is_placed(fresh);
           tasks_[a.task] = fresh;
           asked_.erase(asked);
         }
@@ -236,6 +261,8 @@ void Oracle::apply(const core::Action& action) {
         if constexpr (std::is_same_v<Body, core::TaskReady>) {
           require(!task(a.task).lease, text("task", a.task) + " became ready while it ran");
         }
+        if constexpr (std::is_same_v<Body, core::TaskChanged>) change(a);
+        if constexpr (std::is_same_v<Body, core::StopTask>) task(a.task).stopping = a.lease;
         if constexpr (std::is_same_v<Body, core::TaskDeferred>) {
           Task& deferred = task(a.task);
           deferred.lease = LeaseId::none();
@@ -254,9 +281,7 @@ void Oracle::apply(const core::Action& action) {
           const QueueId queue = finished.spec.queue;
           tasks_.erase(a.task);
           ended_[a.task] = a.state;
-          if (next_models_.contains(queue) && gangs(queue) == 0) {
-            queues_.at(queue).model = next_models_.extract(queue).mapped();
-          }
+          gang_left(queue);
         }
         if constexpr (std::is_same_v<Body, core::BatchStarted>) start(a);
         if constexpr (std::is_same_v<Body, core::SliceLost>) {
@@ -367,13 +392,17 @@ void Oracle::check_alone(const core::BatchStarted& batch, const Lease& lease) co
 void Oracle::check_task(const core::BatchStarted& batch, const core::StartedTask& started) const {
   const std::string who = text("task", started.task);
   const Task& known = task(started.task);
+  require(!starts_held_, who + " started while starts were held");
   require(!known.lease, who + " started twice");
+  require(!known.stopping || !leases_.contains(known.stopping),
+          who + " started beside its last attempt, which is being stopped");
   require(!known.held, who + " started while held");
   require(known.spec.queue == batch.queue, who + " is of another queue than its batch");
   require(known.spec.gpus == batch.gpus.size(), who + " started on a part of its GPUs");
   require(known.spec.cpu == batch.cpu && known.spec.memory == batch.memory,
           who + " got other CPUs or memory than it asked for");
-  require(!known.placed || batch.tasks.size() == 1, who + " is placed and shares a batch");
+  require(is_plain(shape_of(known.spec, known.vram)) || batch.tasks.size() == 1,
+          who + " asks for more than a part of a GPU and shares a batch");
   check_domain(batch, known.spec);
   require(batch.instance ? batch.instance->profile == known.spec.profile : known.spec.profile == 0,
           who + " has another instance than it asked for");
@@ -527,6 +556,7 @@ void Oracle::start(const core::BatchStarted& batch) {
   Mib vram;
   std::set<TenantId> tenants;
   bool isolated = false;
+  bool lone = false;
   for (std::int64_t i = 0; i < count; ++i) {
     const core::StartedTask& started = batch.tasks[static_cast<std::size_t>(i)];
     check_task(batch, started);
@@ -536,6 +566,7 @@ void Oracle::start(const core::BatchStarted& batch) {
     vram += known.vram;
     tenants.insert(known.spec.tenant);
     isolated = isolated || tenants_.at(known.spec.tenant).isolation != core::Isolation::none;
+    lone = lone || (known.spec.command && !queues_.at(batch.queue).batch_commands);
     lease.alone = lease.alone || known.isolation >= core::Isolation::slice;
     lease.use.emplace_back(known.spec.tenant, use * (i + 1) / count - use * i / count);
   }
@@ -543,6 +574,7 @@ void Oracle::start(const core::BatchStarted& batch) {
           who + " promises " + std::to_string(batch.vram.value) + " MiB for tasks of " +
               std::to_string(vram.value));
   require(!isolated || tenants.size() == 1, who + " mixes an isolated tenant with others");
+  require(!lone || count == 1, who + " has a command that shares no batch beside other tasks");
   check_alone(batch, lease);
   check_limits(batch, lease);
   leases_[batch.lease] = std::move(lease);

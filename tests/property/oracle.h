@@ -33,7 +33,8 @@ class Oracle {
     core::TaskSpec spec;
     Time submitted;
     Mib vram;
-    LeaseId lease;  // none: not running
+    LeaseId lease;     // none: not running
+    LeaseId stopping;  // the last that was told to stop it
     bool held = false;
     bool started_once = false;
     bool placed = false;                                // by nodes, alone
@@ -92,7 +93,10 @@ class Oracle {
   Mib leased(GpuId gpu) const;
   Mib weights(GpuId gpu) const;
   static void take_away(Gpu& gpu, ModelId model);
-  static void bring_back(Gpu& gpu);
+  void bring_back(Gpu& gpu) const;
+  bool is_placed(const Task& task) const;
+  void gang_left(QueueId queue);
+  void change(const core::TaskChanged& changed);
   void put(const core::PutQueue& put);
   std::int64_t gangs(QueueId queue) const;
   bool uses(GpuId gpu, ModelId model) const;
@@ -117,6 +121,7 @@ class Oracle {
   std::set<LeaseId> leases_ever_;
   std::uint64_t next_load_ = 0;
   std::set<SignalId> signals_;
+  bool starts_held_ = false;
 };
 
 }  // namespace berth::property

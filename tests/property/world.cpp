@@ -13,9 +13,7 @@ namespace {
 
 using core::Dependency;
 using core::Failure;
-using core::mig::Geometry;
 
-constexpr std::int64_t kGib = 1024;
 constexpr std::uint32_t kNodes = 3;       // the last has no GPUs
 constexpr std::size_t kNodeNumbers = 20;  // where those of nodes stand in the setup
 
@@ -160,109 +158,6 @@ void World::note(const core::Action& action) {
 
 // --- configuration ---
 
-core::PolicySpec World::policy(Digits digits) const {
-  core::PolicySpec spec;
-  spec.order = static_cast<core::Order>(digits.pick(6));
-  spec.packing = static_cast<core::Packing>(digits.pick(4));
-  spec.gpu_load_threshold = digits.pick<Milli>({{850}, {1000}, {500}});
-  spec.patience = digits.pick<Duration>({seconds(30), seconds(1), minutes(5), Duration{0}});
-  spec.tier_patience = digits.pick<Duration>({minutes(10), seconds(5), Duration{0}});
-  spec.age_step = digits.pick<Duration>({seconds(60), seconds(1), Duration{0}});
-  spec.max_holds = digits.pick<std::uint32_t>({4, 1, 0});
-  spec.starts_per_step = digits.pick<std::uint32_t>({64, 1, 2});
-  spec.max_live_tasks = digits.pick<std::uint32_t>({1'000'000, 30});
-  spec.usage_window = digits.pick<Duration>({minutes(5), seconds(3), minutes(50)});
-  spec.poison_after = digits.pick<std::uint32_t>({3, 1, 2});
-  spec.max_infrastructure_losses = digits.pick<std::uint32_t>({10, 0, 1});
-  spec.vram_usable = digits.pick<Milli>({{900}, {1000}, {600}});
-  spec.reservations = digits.pick<std::uint32_t>({4, 0, 1});
-  spec.backfill_visits = digits.pick<std::uint32_t>({256, 2});
-  if (digits.one_in(4)) {
-    spec.long_work = seconds(5);
-    spec.long_share = Milli{500};
-  }
-  spec.protected_run = digits.pick<Duration>({Duration{0}, seconds(60), seconds(2)});
-  spec.preemption = !digits.one_in(5);
-  if (options_.one_start_per_step) spec.starts_per_step = 1;
-  if (options_.mixes_ranks) {
-    spec.preemption = true;
-    spec.protected_run = digits.pick<Duration>({Duration{0}, seconds(2)});
-  }
-  return spec;
-}
-
-core::TenantSpec World::tenant(Digits digits, std::uint32_t number) const {
-  core::TenantSpec spec;
-  spec.weight = digits.pick<Milli>({{1000}, {3000}, {100}});
-  if (digits.one_in(4)) spec.max_queue_size = 1 + digits.pick(8);
-  if (digits.one_in(4)) {
-    spec.token_bucket_size = 2 + digits.pick(10);
-    spec.token_refill_rate = digits.pick(3);
-  }
-  if (digits.one_in(4)) spec.daily_token_limit = 5 + digits.pick(20);
-  if (digits.one_in(3)) spec.guaranteed_gpus = Milli{500 + 500 * std::int64_t{digits.pick(4)}};
-  if (digits.one_in(3)) spec.max_gpus = Milli{1000 + 250 * std::int64_t{digits.pick(8)}};
-  if (digits.one_in(4)) spec.isolation = static_cast<core::Isolation>(1 + digits.pick(3));
-  if (options_.mixes_ranks && number % 2 == 1) spec.guaranteed_gpus = Milli{2000};
-  if (digits.one_in(4)) spec.borrow_gpus = Milli{500 * std::int64_t{digits.pick(4)}};
-  // Below one of a lower number, so that there is never a cycle.
-  if (number > 0 && digits.pick(3) > 0) spec.parent = TenantId{digits.pick(number)};
-  return spec;
-}
-
-core::QueueSpec World::queue(Digits digits, std::uint32_t number) const {
-  core::QueueSpec spec;
-  const auto model = queue_model_.find(number);
-  if (model != queue_model_.end()) spec.model = model->second;
-  spec.max_batch_size = digits.pick<std::uint32_t>({1, 4, 2, 8});
-  spec.max_batch_wait = digits.pick<Duration>({Duration{0}, milliseconds(120), seconds(4)});
-  spec.adaptive_wait = digits.one_in(3);
-  spec.refuse_late = digits.one_in(4);
-  if (digits.one_in(4)) spec.max_gpus = Milli{850 + 300 * std::int64_t{digits.pick(8)}};
-  if (digits.one_in(4)) spec.min_gpus = Milli{500 + 500 * std::int64_t{digits.pick(3)}};
-  if (digits.one_in(3)) {
-    spec.batch_base = milliseconds(10 * digits.pick(20));
-    spec.batch_per_task = milliseconds(10 * digits.pick(20));
-  }
-  if (digits.one_in(3)) spec.work_class = WorkClassId{digits.pick<std::uint8_t>({0, 7})};
-  return spec;
-}
-
-core::ModelSpec World::model(Digits digits) const {
-  core::ModelSpec spec;
-  spec.weights = Mib{kGib * (1 + std::int64_t{digits.pick(10)})};
-  spec.vram_per_task = Mib{512 * std::int64_t{digits.pick(8)}};
-  spec.load_time = digits.pick<Duration>({seconds(5), milliseconds(10), minutes(2), Duration{0}});
-  spec.keep_alive =
-      digits.pick<Duration>({minutes(5), seconds(10), Duration{0}, Duration::forever()});
-  return spec;
-}
-
-core::NodeSpec World::node(Digits digits) const {
-  core::NodeSpec spec;
-  spec.cpu = Milli{1000 * digits.pick<std::int64_t>({8, 4, 16, 0})};
-  spec.memory = Mib{kGib * digits.pick<std::int64_t>({32, 8, 64, 0})};
-  spec.rack = RackId{digits.pick(2)};
-  return spec;
-}
-
-core::GpuSpec World::gpu(Digits digits) const {
-  core::GpuSpec spec;
-  if (options_.changes_mig) {
-    spec.mig = digits.pick<Geometry>({Geometry::a100_40, Geometry::none, Geometry::a100_80});
-  }
-  spec.vram = Mib{kGib * digits.pick<std::int64_t>({40, 16, 24, 12})};
-  spec.speed = digits.pick<Milli>({{1000}, {2000}, {500}});
-  spec.kind = KindId{digits.pick(2)};
-  spec.node = NodeId{digits.pick(2)};
-  if (digits.one_in(2)) spec.island = IslandId{2 * spec.node.value + digits.pick(2)};
-  if (!options_.changes_mig && digits.one_in(5)) {
-    spec.mig = digits.pick<Geometry>({Geometry::a100_40, Geometry::a100_80});
-  }
-  if (digits.one_in(3)) spec.class_speeds.push_back({WorkClassId{7}, Milli{3000}});
-  return spec;
-}
-
 void World::set_up() {
   Digits counts(setup_number(0));
   gpus_ = 1 + counts.pick(5);
@@ -347,7 +242,10 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
   }
   if (extras.one_in(6)) spec.not_before = now_ + milliseconds(extras.pick(5000));
   if (extras.one_in(8)) spec.held = true;
-  if (extras.one_in(5)) spec.group = GroupId{extras.pick(3)};
+  if (extras.one_in(5)) {
+    spec.group = GroupId{extras.pick(3)};
+    spec.at_once = extras.pick(3);
+  }
   spec.retry.max_attempts = static_cast<std::uint8_t>(1 + extras.pick(4));
   spec.retry.backoff = milliseconds(extras.pick<std::int64_t>({0, 100, 5000}));
   if (extras.one_in(4)) {
@@ -379,7 +277,20 @@ core::TaskSpec World::task(Digits shape, Digits extras, TaskNo first,
   }
   const bool mostly = options_.changes_mig && extras.pick(3) < 2;
   if (!with_model && spec.gpus == 1 && (mostly || extras.one_in(4))) ask_for_instance(extras, spec);
+  spec.command = extras.one_in(3);
   return spec;
+}
+
+// Often to a queue or a size that does not suit it.
+void World::change(TaskNo task, Digits digits) {
+  core::ChangeTask change{.task = task, .queue = QueueId{digits.pick(queues_)}};
+  change.priority = static_cast<std::int16_t>(static_cast<int>(digits.pick(5)) - 2);
+  if (digits.one_in(2)) change.vram = Mib{512 * std::int64_t{digits.pick(30)}};
+  if (digits.one_in(2)) {
+    change.tolerated_wait =
+        digits.pick<Duration>({Duration::forever(), seconds(20), minutes(5), Duration{0}});
+  }
+  feed(change);
 }
 
 void World::submit(const Command& command) {
@@ -402,10 +313,8 @@ void World::agent_reports(const Command& command) {
   OpenLease& lease = open_[command.a % open_.size()];
   Digits fate(command.c);
   const auto outcome = [&](TaskNo task) {
-    core::TaskOutcome result;
-    result.task = task;
-    result.completed = fate.pick(4) > 0;
-    result.failure = static_cast<Failure>(fate.pick(5));
+    core::TaskOutcome result{.task = task, .completed = fate.pick(4) > 0};
+    result.failure = static_cast<Failure>(fate.pick(core::kFailureKinds));
     return result;
   };
   switch (digits.pick(6)) {
@@ -420,7 +329,9 @@ void World::agent_reports(const Command& command) {
       for (const TaskNo task : lease.tasks) {
         if (digits.one_in(3)) ended.outcomes.push_back(outcome(task));
       }
-      return feed(std::move(ended));
+      if (!digits.one_in(4)) return feed(std::move(ended));
+      const Duration ran = milliseconds(digits.one_in(3) ? 0 : fate.pick(100'000));
+      return feed(core::LeaseEndedAfter{std::move(ended), ran});
     }
   }
 }
@@ -531,7 +442,7 @@ void World::reconfigure(const Command& command) {
       if (options_.changes_mig && digits.one_in(2)) {
         const GpuId id{digits.pick(gpus_)};
         core::GpuSpec spec = engine_.state().gpu(id).spec;
-        spec.mig = static_cast<Geometry>(command.c % 3);
+        spec.mig = static_cast<core::mig::Geometry>(command.c % 3);
         return feed(core::PutGpu{id, spec});
       }
       // One more GPU, up to a few.
@@ -580,7 +491,9 @@ void World::carry_out(const Command& command) {
       return administer(command);
     case Verb::task_request: {
       const TaskNo task = some_task(command.a);
-      switch (command.b % 5) {
+      switch (command.b % 6) {
+        case 5:
+          return change(task, Digits(command.c));
         case 0:
           return feed(core::Cancel{task});
         case 1:

@@ -20,6 +20,8 @@
 
 namespace berth::property {
 
+inline constexpr std::int64_t kGib = 1024;  // in MiB
+
 // A property that does not hold, in a sentence.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -122,6 +124,7 @@ class World {
   // What it asks of nodes, beside GPUs, share and VRAM.
   static void ask_for_node(Digits& digits, core::TaskSpec& spec);
   static void ask_for_instance(Digits& digits, core::TaskSpec& spec);
+  void change(TaskNo task, Digits digits);
   void submit(const Command& command);
   void agent_reports(const Command& command);
   void model_reports(const Command& command);

@@ -233,6 +233,12 @@ void Log::add(Time at, const Action& action) {
             add_line(at, "free " + gpu(a.gpu) + ", held for " +
                              (a.task ? "task " + task(a.task) : "queue " + queue(a.queue)));
           },
+          [&](const TaskChanged& a) {
+            add_line(at, "change " + task(a.task) + " to queue " + queue(a.queue) + ", priority " +
+                             std::to_string(a.priority) + ", " + std::to_string(a.vram.value) +
+                             " MiB" +
+                             (a.expires == Time::never() ? "" : ", until " + text_of(a.expires)));
+          },
           [&](const Preempt& a) {
             std::string line = "preempt for task " + task(a.task) + " on";
             for (const GpuId id : a.gpus)

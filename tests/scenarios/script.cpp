@@ -215,6 +215,7 @@ class Reader {
     if (const auto name = w.option("group")) {
       spec.group = GroupId{static_cast<std::uint32_t>(script_.names.groups.find_or_add(*name))};
     }
+    if (const auto n = w.integer("at_once")) spec.at_once = static_cast<std::uint32_t>(*n);
     if (const auto name = w.option("after")) {
       for (const std::string& one : read_names(*name))
         after_.emplace_back(spec.depends_on.size(), one), spec.depends_on.emplace_back();
@@ -341,6 +342,14 @@ class Reader {
   }
   void read_cancel(Words& w) { say(EventBody(Cancel{task(w)})); }
   void read_hold(Words& w) { say(EventBody(Hold{task(w)})); }
+  void read_hold_starts(Words&) { say(EventBody(HoldStarts{true})); }
+  void read_release_starts(Words&) { say(EventBody(HoldStarts{false})); }
+  void read_change(Words& w) {
+    ChangeTask change{.task = task(w)};
+    change.queue = queue(w);
+    read_fields(w, change);
+    say(EventBody(change));
+  }
   void read_release(Words& w) { say(EventBody(Release{task(w)})); }
   void read_drain(Words& w) { drain(w, true); }
   void read_undrain(Words& w) { drain(w, false); }
@@ -389,6 +398,9 @@ const std::vector<Reader::Verb>& Reader::verbs() {
       {"cancel_group", false, &Reader::read_cancel_group},
       {"hold", false, &Reader::read_hold},
       {"release", false, &Reader::read_release},
+      {"change", false, &Reader::read_change},
+      {"hold_starts", false, &Reader::read_hold_starts},
+      {"release_starts", false, &Reader::read_release_starts},
       {"signal", false, &Reader::read_signal},
       {"pause", false, &Reader::read_pause},
       {"resume", false, &Reader::read_resume},

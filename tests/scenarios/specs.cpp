@@ -162,6 +162,15 @@ void read_fields(Words& w, core::QueueSpec& spec) {
   set_if(spec.min_gpus, w.ratio("min_gpus"));
   if (w.flag("adaptive")) spec.adaptive_wait = true;
   if (w.flag("refuse_late")) spec.refuse_late = true;
+  if (w.flag("batch_commands")) spec.batch_commands = true;
+  if (const auto n = w.integer("max_queue")) spec.max_queue_size = static_cast<std::uint32_t>(*n);
+  if (const auto n = w.integer("task_gpus")) spec.max_task_gpus = static_cast<std::uint32_t>(*n);
+}
+
+void read_fields(Words& w, core::ChangeTask& change) {
+  set_if(change.priority, w.integer("priority"));
+  if (const auto vram = w.vram("vram")) change.vram = *vram;
+  if (const auto wait = w.duration("tolerates")) change.tolerated_wait = *wait;
 }
 
 void read_fields(Words& w, core::TaskSpec& spec) {
@@ -183,6 +192,7 @@ void read_fields(Words& w, core::TaskSpec& spec) {
           static_cast<std::uint8_t>(spec.retry.on | core::mask_of(read_failure(w, kind)));
   }
   spec.held = w.flag("held");
+  spec.command = w.flag("command");
   if (const auto rule = w.option("on_dependency_failure")) {
     spec.on_dependency_failure = one_of<OnDependencyFailure, 2>(
         w, *rule,

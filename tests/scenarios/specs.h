@@ -20,6 +20,7 @@ void read_fields(Words& w, core::NodeSpec& spec);
 void read_fields(Words& w, core::GpuSpec& spec);
 void read_fields(Words& w, core::QueueSpec& spec);
 void read_fields(Words& w, core::TaskSpec& spec);
+void read_fields(Words& w, core::ChangeTask& change);
 void read_fields(Words& w, TaskPlan& plan);
 void read_fields(Words& w, ModelPlan& plan);
 

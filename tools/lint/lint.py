@@ -5,6 +5,7 @@
     lint.py symbols --core LIB [--base LIB]   the core's objects need nothing impure
     lint.py binary FILE                       the release binary loads libc and libm only,
                                               and holds no planted faults
+    lint.py docs --binary FILE [--root DIR]   what the documents name is there: files, flags, keys
 
 Prints one line per finding (file:line: what, and what to do) and ends with 1 if there are any.
 The rules are data: tools/lint/rules.py. The test of this test: tools/lint/lint_test.py.
@@ -17,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.dont_write_bytecode = True
 
+import docs_checks  # noqa: E402
 import source_checks  # noqa: E402
 import symbol_checks  # noqa: E402
 
@@ -32,6 +34,9 @@ def main(arguments):
     symbols.add_argument("--base", type=Path)
     binary = commands.add_parser("binary")
     binary.add_argument("file", type=Path)
+    docs = commands.add_parser("docs")
+    docs.add_argument("--binary", type=Path, required=True)
+    docs.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
     options = parser.parse_args(arguments)
 
     if options.command == "sources":
@@ -39,6 +44,8 @@ def main(arguments):
                     + source_checks.stale_exceptions(options.root))
     elif options.command == "symbols":
         findings = symbol_checks.check_symbols(options.core, options.base)
+    elif options.command == "docs":
+        findings = docs_checks.check_documents(options.root, options.binary)
     else:
         findings = symbol_checks.check_binary(options.file)
 

@@ -191,6 +191,8 @@ class Tidiness(Tree):
             HEADER + "// FIX" + "ME\n": "finish it or open an issue",
             HEADER + "int a;": "does not end with a newline",
             HEADER + "\n" * 599: "has 601 lines",
+            HEADER + 'auto a = "{\\"b\\":1}";\n': "writes JSON by hand",
+            HEADER + 'auto a = "\\\\u00";\n': "writes JSON by hand",
         }.items():
             with self.subTest(finding=finding):
                 self.write("src/core/model/a.h", text)

@@ -107,6 +107,19 @@ LINES_MAX = 600
 # File under the root -> (limit, why it may be longer). Only for files under src/.
 LINES_EXCEPTIONS = {}
 
+# What shows that a source of src/ writes JSON by itself: an object's or an escape's beginning in a
+# literal. base/json.h writes it, once.
+JSON_BY_HAND = r'"\{\\"|R"\(\{"|\\\\u00|\\\\u%04x|\\\\u\{:04x'
+
+# File that may -> why.
+JSON_EXCEPTIONS = {
+    "src/base/json.cpp": "it is the writer",
+    "src/store/history_json.cpp": "reads it",
+    "src/config/document.cpp": "writes TOML, whose escapes look the same",
+    "src/main/log.cpp": "the pattern of a line of the log; texts on one line",
+    "src/main/bench_service.cpp": "a payload of the benchmark",
+}
+
 # Words that mark unfinished work; finish it, or open an issue.
 UNFINISHED_WORDS = ("TO" "DO", "FIX" "ME", "XX" "X")
 
@@ -188,3 +201,50 @@ BINARY_LIBRARIES = ("linux-vdso.so", "libc.so", "libm.so", "ld-linux")
 # matched from the start; texts anywhere in the file.
 BINARY_FORBIDDEN_SYMBOLS = [r"berth::store::(arm_faults|set_faults|arm_crash_point|die_at)\("]
 BINARY_FORBIDDEN_TEXTS = [b"crash=store."]
+
+# ---- The documents -------------------------------------------------------------------------------
+# docs_checks.py compares what they name with what there is.
+
+DOC_FILES = ("*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md", "tests/**/*.md")
+
+# Folders whose names begin a path of the repository. build/, var/ and .venv/ are made later.
+DOC_FOLDERS = {".ci", "bench", "docs", "examples", "packaging", "proto", "python", "script", "src",
+               "tests", "tools"}
+
+# Paths that look like ours and are not.
+DOC_PATHS_ELSEWHERE = set()
+
+# Pages of measurements: each section with figures names what gives them.
+DOC_MEASURED = {"docs/benchmarks.md"}
+DOC_MEASURES = r"(^|/| )(berth (sim|bench|exp) |berth_\w+_tests|script/(test|bench|demo))"
+
+# Languages of blocks whose lines are for a shell; "" is a block without one.
+DOC_SHELL_LANGUAGES = {"", "sh", "bash", "console"}
+
+# Words behind which `berth` is a name and no call: useradd … berth, systemctl stop berth.
+DOC_NO_CALL = {"-u", "stop", "start", "restart", "reload", "enable", "--now", "install", "remove",
+               "purge", "status", "cd", "apt-get", "journalctl", "-g", "-o", "clone", "…"}
+
+# Commands that --help does not list.
+DOC_HIDDEN_COMMANDS = {"launcher", "__reference", "help"}
+
+DOC_SCRIPTS_THAT_PASS_ON = {"script/server", "script/bench"}
+
+# Flags in inline code that belong to programs of others: curl, and #SBATCH lines.
+DOC_FLAGS_OF_OTHERS = {"--cacert", "--cert", "--key",
+                       "--array", "--chdir", "--cpus-per-task", "--dependency", "--error",
+                       "--export", "--gres", "--hold", "--job-name", "--mem", "--nodes",
+                       "--ntasks", "--output", "--partition", "--time"}
+
+# `section.key` in inline code that is no key of the configuration: the first two are counts in the
+# output of `berth sim --json`.
+DOC_NO_KEYS = {"tasks.submitted", "tasks.completed"}
+
+# Which kind of file the TOML of a page is; of all others: a server's configuration.
+DOC_SCHEMAS = {"scenarios.md": "scenario", "examples.md": "scenario", "experiments.md": "scenario",
+               "workflows.md": "workflow"}
+DOC_TOML = {"config": ("config", "check", "FILE"),
+            "scenario": ("sim", "FILE", "--quiet"),
+            "workflow": ("workflow", "FILE", "--dry-run")}
+# What is wrong in a part of a file too. A name that another part would declare is not.
+DOC_TOML_FAULTS = r"^unknown |^not valid TOML|^[\w.\[\]]+: expected "

@@ -23,6 +23,7 @@ def check_sources(root):
             if folder == "src":
                 findings += check_includes(name, text)
                 findings += check_purity(name, text)
+                findings += check_json(name, text)
     return findings
 
 
@@ -174,8 +175,18 @@ def check_tidy(name, text):
     return findings
 
 
+def check_json(name, text):
+    """JSON is quoted in one place."""
+    if name in rules.JSON_EXCEPTIONS or name.endswith("_test.cpp"):
+        return []
+    return [f"{name}:{number}: writes JSON by hand; use JsonWriter of base/json.h"
+            for number, line in enumerate(text.split("\n"), 1)
+            if re.search(rules.JSON_BY_HAND, line.split("//")[0])]
+
+
 def stale_exceptions(root):
     """Exceptions for files that are gone; an exception must not outlive its reason."""
     names = [f"src/{file}" for file, _ in rules.HEADER_EXCEPTIONS] + list(rules.LINES_EXCEPTIONS)
+    names += list(rules.JSON_EXCEPTIONS)
     return [f"tools/lint/rules.py: exception for {name}, which does not exist"
             for name in names if not Path(root, name).exists()]

@@ -188,7 +188,7 @@ class Memory:
             if name.startswith(SIGNAL):
                 if (tenant, name) not in self._signals:
                     return pb.Reason(code="waits_for_signal", message=f"waits for {name}",
-                                     subject=name.removeprefix(SIGNAL))
+                                     subject=name[len(SIGNAL):])
                 continue
             other = self.records[tenant, name]
             if not other.ended:
@@ -264,6 +264,14 @@ class Memory:
                     code="by_request", message="cancelled by request", never=True))
             return len(live)
 
+    def update(self, record: Record, request: pb.UpdateTaskRequest) -> None:
+        with self.changed:
+            if record.status.state not in (pb.WAITING, pb.PENDING):
+                raise Refused("FAILED_PRECONDITION", "the task has started", "already_started")
+            for name in ("task_type", "priority", "gpu_memory_mb"):
+                if request.HasField(name):
+                    setattr(record.status, name, getattr(request, name))
+
     def set_held(self, record: Record, held: bool) -> None:
         with self.changed:
             if record.status.state not in (pb.WAITING, pb.PENDING):
@@ -285,7 +293,7 @@ class Memory:
                     if name.startswith(SIGNAL) and not record.ended:
                         key = (owner, name)
                         waiters[key] = waiters.get(key, 0) + (key not in self._signals)
-            return [pb.Signal(name=name.removeprefix(SIGNAL), user_id=owner, waiters=count,
+            return [pb.Signal(name=name[len(SIGNAL):], user_id=owner, waiters=count,
                               given=(owner, name) in self._signals)
                     for (owner, name), count in sorted(waiters.items()) if tenant in ("", owner)]
 

@@ -77,7 +77,7 @@ class Service(SchedulerServicer):
         if self._tokens is None:
             return user_id or DEFAULT_TENANT
         metadata = dict(context.invocation_metadata())
-        token = metadata.get("authorization", "").removeprefix("Bearer ")
+        token = metadata.get("authorization", "").rpartition("Bearer ")[2]
         if token not in self._tokens:
             raise Refused("UNAUTHENTICATED", "there is no valid token", "token_unknown")
         tenant = self._tokens[token]
@@ -171,6 +171,13 @@ class Service(SchedulerServicer):
             if not request.dry_run:
                 answer.cancelled = self.memory.cancel(chosen)
         return answer
+
+    def UpdateTask(self, request: pb.UpdateTaskRequest, context: Any) -> pb.UpdateTaskResponse:
+        with self._guard("UpdateTask", context):
+            tenant = self._tenant(context, request.user_id)
+            record = self.memory.find(request.task_id, tenant)
+            self.memory.update(record, request)
+            return pb.UpdateTaskResponse(status=record.status)
 
     def HoldTask(self, request: pb.HoldTaskRequest, context: Any) -> pb.HoldTaskResponse:
         with self._guard("HoldTask", context):

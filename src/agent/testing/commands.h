@@ -87,7 +87,9 @@ void wait_until(const Condition& condition) {
 inline bool process_exists(pid_t pid) {
   if (::kill(pid, 0) != 0) return false;
   const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
-  return stat.find(") Z ") == std::string::npos && stat != "(no file)";
+  const bool is_dead =
+      stat.find(") Z ") != std::string::npos || stat.find(") X ") != std::string::npos;
+  return !is_dead && stat != "(no file)";
 }
 
 inline pid_t parent_of(pid_t pid) {

@@ -30,7 +30,7 @@ class Doors {
     options.http_address = "127.0.0.1:0";
     options.version = "test";
     options.tokens = tokens();
-    auto started = ApiServer::start(std::move(options), running.service());
+    auto started = ApiServer::start(options, running.service());
     EXPECT_TRUE(started.ok()) << (started.ok() ? "" : started.error().message);
     server = std::move(*started);
     stub = v1::Scheduler::NewStub(channel());

@@ -39,6 +39,9 @@ struct Shell {
   std::map<std::string, std::string> environment;
   bool terminal = false;
   std::string input;  // what a person types; only on a terminal
+  std::string piped;  // standard input as data
+  std::string folder = "/home/ann/project";
+  int rows = 0;  // of the terminal; 0: not known
   std::atomic<bool> interrupted = false;
   std::function<void(const std::string& out)> on_flush;  // called while the command runs
 
@@ -48,6 +51,7 @@ struct Shell {
     std::ostream out(&paper);
     std::ostringstream err;
     std::istringstream in(input);
+    std::istringstream data(piped);
     Console console{.out = out, .err = err};
     console.err_is_terminal = terminal;
     console.out_is_terminal = terminal;
@@ -59,6 +63,9 @@ struct Shell {
     };
     console.catch_interrupts = [this]() -> const std::atomic<bool>& { return interrupted; };
     console.now_unix_ms = fixed_now;
+    console.data = &data;
+    console.folder = [this] { return folder; };
+    console.rows = [this] { return rows; };
     Ran ran;
     ran.code = run_command_line(args, console);
     ran.out = paper.str();

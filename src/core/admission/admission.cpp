@@ -66,9 +66,13 @@ Reason judge_maxima(const State& state, const TaskSpec& spec) {
     if (!is_over_limit(above, Milli{use})) continue;
     return amount_reason(ReasonCode::gpus_over_max, use, limit_of(above)->value, id.value);
   }
-  const auto& limit = state.queue(spec.queue).spec.max_gpus;
-  if (!limit || use <= limit->value) return {};
-  return amount_reason(ReasonCode::gpus_over_max, use, limit->value, Reason::kNoSubject);
+  const QueueSpec& queue = state.queue(spec.queue).spec;
+  if (queue.max_task_gpus && spec.gpus > *queue.max_task_gpus) {
+    return amount_reason(ReasonCode::gpus_over_task_max, spec.gpus, *queue.max_task_gpus,
+                         spec.queue.value);
+  }
+  if (!queue.max_gpus || use <= queue.max_gpus->value) return {};
+  return amount_reason(ReasonCode::gpus_over_max, use, queue.max_gpus->value, Reason::kNoSubject);
 }
 
 // What the largest nodes could give, each amount for itself.
@@ -184,41 +188,6 @@ Reason judge_profile(const State& state, const TaskSpec& spec, const Shape& shap
 
 Reason judge_shape(const State& state, const Shape& shape) {
   return lies_on_one_node(shape) ? judge_on_node(state, shape) : judge_gang(state, shape);
-}
-
-// Could it ever run on the GPUs there are, whatever else runs?
-Reason judge_size(const State& state, const TaskSpec& spec) {
-  const Queue& queue = state.queue(spec.queue);
-  std::int64_t need = vram_of(state, spec);
-  if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
-    return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
-  }
-  const Shape shape = placed_shape(state, spec, spec.vram);
-  if (!is_plain(shape) && (queue.spec.model || queue.next_model)) {
-    return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
-  }
-  if (shape.profile != mig::kNoProfile) {
-    if (const Reason reason = judge_profile(state, spec, shape)) return reason;
-    return judge_maxima(state, spec);
-  }
-  if (spec.gpus > 0 && state.usable.empty() && !state.gpus.empty()) {  // all are in MIG mode
-    return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, 0, Reason::kNoSubject);
-  }
-  std::int64_t weights = 0;
-  for (const ModelId model : {queue.spec.model, queue.next_model}) {
-    if (model) weights = std::max(weights, state.model(model).spec.weights.value);
-  }
-  need += weights;
-  const auto largest = state.usable.last();
-  const std::int64_t have = largest ? static_cast<std::int64_t>(*largest >> 32) : 0;
-  if (need > have && spec.gpus > 0) {
-    const std::uint64_t gpu = largest ? static_cast<std::uint32_t>(*largest) : Reason::kNoSubject;
-    return amount_reason(ReasonCode::vram_over_any_gpu, need, have, gpu);
-  }
-  if (spec.gpus > 1 || !is_plain(shape)) {
-    if (const Reason reason = judge_shape(state, shape)) return reason;
-  }
-  return judge_maxima(state, spec);
 }
 
 Reason judge_dependencies(const State& state, TaskNo first, std::size_t count, TaskNo self,
@@ -368,6 +337,53 @@ Reason judge_cycles(TaskNo first, const std::vector<TaskSpec>& specs) {
 
 }  // namespace
 
+Reason judge_size(const State& state, const TaskSpec& spec) {
+  const Queue& queue = state.queue(spec.queue);
+  std::int64_t need = vram_of(state, spec);
+  if (spec.gpus > 1 && (queue.spec.model || queue.next_model)) {
+    return amount_reason(ReasonCode::gang_with_model, spec.gpus, 1, spec.queue.value);
+  }
+  const Shape shape = placed_shape(state, spec, spec.vram);
+  if (!is_plain(shape) && (queue.spec.model || queue.next_model)) {
+    return subject_reason(ReasonCode::shape_with_model, spec.queue.value);
+  }
+  if (shape.profile != mig::kNoProfile) {
+    if (const Reason reason = judge_profile(state, spec, shape)) return reason;
+    return judge_maxima(state, spec);
+  }
+  if (spec.gpus > 0 && state.usable.empty() && !state.gpus.empty()) {  // all are in MIG mode
+    return amount_reason(ReasonCode::gpus_over_cluster, spec.gpus, 0, Reason::kNoSubject);
+  }
+  std::int64_t weights = 0;
+  for (const ModelId model : {queue.spec.model, queue.next_model}) {
+    if (model) weights = std::max(weights, state.model(model).spec.weights.value);
+  }
+  need += weights;
+  const auto largest = state.usable.last();
+  const std::int64_t have = largest ? static_cast<std::int64_t>(*largest >> 32) : 0;
+  if (need > have && spec.gpus > 0) {
+    const std::uint64_t gpu = largest ? static_cast<std::uint32_t>(*largest) : Reason::kNoSubject;
+    return amount_reason(ReasonCode::vram_over_any_gpu, need, have, gpu);
+  }
+  if (spec.gpus > 1 || !is_plain(shape)) {
+    if (const Reason reason = judge_shape(state, shape)) return reason;
+  }
+  return judge_maxima(state, spec);
+}
+
+Reason judge_queue_limit(const State& state, QueueId id, std::uint32_t earlier) {
+  const Queue& queue = state.queue(id);
+  const std::int64_t queued = std::int64_t{queue.queued} + earlier;
+  if (!queue.spec.max_queue_size || queued < *queue.spec.max_queue_size) return {};
+  return amount_reason(ReasonCode::queue_full, queued + 1, *queue.spec.max_queue_size, id.value);
+}
+
+bool is_placed_in(const State& state, QueueId id, const Shape& shape) {
+  const Queue& queue = state.queue(id);
+  const bool packs = state.policy.packing == Packing::frag && !queue.next_model;
+  return !queue.spec.model && (packs || shape.gpus > 1 || !is_plain(shape));
+}
+
 std::int64_t token_level_nano(const Tenant& tenant, Time now) {
   const std::int64_t bucket = tenant.spec.token_bucket_size.value_or(0) * kNano;
   const std::int64_t rate = tenant.spec.token_refill_rate;
@@ -403,7 +419,11 @@ AdmissionVerdict judge_submit(const State& state, TaskNo first,
     if (!reason) {
       reason = judge_cluster_limit(state, spec, static_cast<std::uint32_t>(i), before.tasks);
     }
-    if (!reason) reason = judge_lateness(state, spec, specs.size() > 1 ? queued[spec.queue] : 0);
+    const std::uint32_t earlier = specs.size() > 1 ? queued[spec.queue] : 0;
+    if (!reason && state.queue(spec.queue).spec.max_queue_size) {
+      reason = judge_queue_limit(state, spec.queue, earlier);
+    }
+    if (!reason) reason = judge_lateness(state, spec, earlier);
     if (reason) return {reason, i};
     if (specs.size() > 1) {
       ++taken[spec.tenant].tasks;
@@ -421,7 +441,6 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
     tenant.token_at = state.now;
   }
   tenant.tokens_today += spec.tokens;
-  ++tenant.queued;
   ++tenant.live;
 
   const std::uint32_t slot = state.tasks.create(task);
@@ -444,16 +463,16 @@ void admit(State& state, TaskNo task, const TaskSpec& spec) {
   row.retry_on = spec.retry.on;
   row.on_dependency_failure = spec.on_dependency_failure;
   row.held = spec.held ? ReasonCode::task_held : ReasonCode::none;
+  row.command = spec.command;
+  count_queued(state, row, 1);
   const Shape shape = placed_shape(state, spec, Mib{row.vram});
-  const Queue& home = state.queue(spec.queue);
-  const bool packs = state.policy.packing == Packing::frag && !home.next_model;
-  const bool is_placed = !home.spec.model && (packs || spec.gpus > 1 || !is_plain(shape));
+  const bool is_placed = is_placed_in(state, spec.queue, shape);
   if (is_placed) {
     row.shape = state.shape_table.take(shape);
     if (shape.profile == mig::kNoProfile) learn_shape(state, shape);
   }
   if (spec.gpus > 1 || is_placed) count_gang(state, spec.queue, 1);
-  if (spec.group) join_group(state, slot, spec.group);
+  if (spec.group) join_group(state, slot, spec.group, spec.at_once);
   if (spec.checkpoint_interval.ns > 0 || spec.restart_cost.ns > 0) {
     TaskExtra& extra = state.tasks.extra_of(slot);
     extra.checkpoint_interval = spec.checkpoint_interval;

@@ -20,6 +20,13 @@ struct AdmissionVerdict {
 };
 AdmissionVerdict judge_submit(const State& state, TaskNo first, const std::vector<TaskSpec>& specs);
 
+// Could a task of this size ever run on the GPUs there are, and may it, in its queue? None: yes.
+Reason judge_size(const State& state, const TaskSpec& spec);
+// Whether the queue takes one more task, beside `earlier` ones of the same submit. None: yes.
+Reason judge_queue_limit(const State& state, QueueId queue, std::uint32_t earlier);
+// Whether work of this shape is placed work in the queue.
+bool is_placed_in(const State& state, QueueId queue, const Shape& shape);
+
 // Level of the tenant's bucket now, in 1e-9 tokens.
 std::int64_t token_level_nano(const Tenant& tenant, Time now);
 

@@ -22,14 +22,22 @@ Time retry_at(const State& state, const TaskRow& row) {
   return state.now + Duration{static_cast<std::int64_t>(std::min(wait, longest))};
 }
 
-// The task leaves the lease that runs it; the lease itself ends by its own report.
-void leave_lease(State& state, const TaskRow& row) {
-  Lease& lease = state.leases[row.lease];
+LeaseTask& attempt_in(Lease& lease, TaskNo no) {
   const auto it = std::find_if(lease.tasks.begin(), lease.tasks.end(),
-                               [&](const LeaseTask& task) { return task.task == row.no; });
-  ASSERT(it != lease.tasks.end() && it->live);
-  it->live = false;
+                               [&](const LeaseTask& task) { return task.task == no; });
+  ASSERT(it != lease.tasks.end());
+  return *it;
+}
+
+// The task leaves the lease that runs it; the lease itself ends by its own report. Returns the
+// attempt that the task leaves there.
+const LeaseTask& leave_lease(State& state, const TaskRow& row) {
+  Lease& lease = state.leases[row.lease];
+  LeaseTask& attempt = attempt_in(lease, row.no);
+  ASSERT(attempt.live);
+  attempt.live = false;
   --lease.live;
+  return attempt;
 }
 
 void tell_dependants(State& state, std::uint32_t slot, bool completed) {
@@ -69,7 +77,7 @@ Action judge_failure(const State& state, const TaskRow& row, Failure failure) {
     return failed(row, ReasonCode::attempts_spent, row.attempts, row.max_attempts, row.no.value);
   }
   const std::uint32_t alike = row.last_failure == failure ? row.like_failures + 1U : 1U;
-  if (alike >= state.policy.poison_after) {
+  if (state.policy.poison_after > 0 && alike >= state.policy.poison_after) {
     return TaskDeferred{
         row.no,
         {ReasonCode::poison_held, alike, state.policy.poison_after, row.no.value, Time::never()},
@@ -109,7 +117,7 @@ void finish_task(State& state, const TaskFinished& finished) {
   if (row.state == TaskState::starting || row.state == TaskState::running) {
     leave_lease(state, row);
   } else {
-    --tenant.queued;
+    count_queued(state, row, -1);
     state.timers.clear(TimerKind::task, slot);
     state.ripe.erase(row.no);
     if (was_pending) leave_flow(state, slot);
@@ -131,6 +139,10 @@ void finish_task(State& state, const TaskFinished& finished) {
   if (is_gang) count_gang(state, queue, -1);
 }
 
+void begin_stop(State& state, const StopTask& stop) {
+  attempt_in(state.leases[find_lease(state, stop.lease)], stop.task).stopping = true;
+}
+
 void defer_task(State& state, const TaskDeferred& deferred) {
   const std::uint32_t slot = state.tasks.slot_of(deferred.task);
   ASSERT(slot != kNoSlot);
@@ -141,10 +153,10 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     refresh_queue(state, row.queue);
     forget_if_idle(state, row.flow);
   } else if (row.state != TaskState::waiting) {
-    leave_lease(state, row);
+    const bool is_stopping = leave_lease(state, row).stopping;
     if (deferred.reason.code == ReasonCode::preempted) state.leases[row.lease].preempted = true;
-    row.lease = kNoSlot;
-    ++state.tenant(row.tenant).queued;
+    if (!is_stopping) row.lease = kNoSlot;
+    count_queued(state, row, 1);
   }
   row.state = TaskState::waiting;
   if (const auto ripe = state.ripe.find(row.no); ripe != state.ripe.end() && !ripe->second) {
@@ -155,17 +167,20 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     case ReasonCode::preempted:
     case ReasonCode::gpu_lost:
     case ReasonCode::not_started:
-      // Back to its old place at once; the attempt did not count.
+      // Back to its old place, as soon as nothing of it runs; the attempt did not count.
       if (deferred.reason.code == ReasonCode::gpu_lost) ++row.losses;
       --row.attempts;
+      if (row.lease != kNoSlot) break;
       row.state = TaskState::pending;
       enter_flow(state, slot);
       return;
     case ReasonCode::task_held:
       row.held = ReasonCode::task_held;
+      give_up_turn(state, slot);
       break;
     case ReasonCode::poison_held:
       row.held = ReasonCode::poison_held;
+      give_up_turn(state, slot);
       [[fallthrough]];
     default:
       row.like_failures = deferred.failure == row.last_failure
@@ -211,6 +226,7 @@ void release_task(State& state, TaskNo task) {
   row.held = ReasonCode::none;
   row.like_failures = 0;
   if (row.eligible == Time::never()) row.eligible = state.now;
+  ask_for_turn(state, slot);
   note_unblocked(state, slot);
 }
 

@@ -16,7 +16,10 @@ Action judge_failure(const State& state, const TaskRow& row, Failure failure);
 Action judge_loss(const State& state, const TaskRow& row, GpuId gpu);
 // Applies TaskFinished; dependants that this unblocks or dooms become ripe.
 void finish_task(State& state, const TaskFinished& finished);
-// Applies TaskDeferred: back to waiting (or, with eligible_at due, pending at its old place).
+// Applies StopTask: the attempt may be there until its lease ends.
+void begin_stop(State& state, const StopTask& stop);
+// Applies TaskDeferred: back to waiting (or, with eligible_at due, pending at its old
+// place), and not before a stopped attempt has ended.
 void defer_task(State& state, const TaskDeferred& deferred);
 // Applies TaskReady.
 void make_ready(State& state, TaskNo task);

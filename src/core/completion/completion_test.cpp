@@ -77,7 +77,16 @@ TEST_F(Completion, OnlyTheFailuresOfTheRuleAreRetried) {
   EXPECT_EQ(judge(tried(1, rule), Failure::error), failed(ReasonCode::not_retried, 0, 0));
 }
 
-TEST_F(Completion, LikeFailuresInARowHoldATask) {
+TEST_F(Completion, AttemptsThatWereAskedForAreGiven) {
+  TaskRow row = tried(8, {.max_attempts = 9});
+  row.like_failures = 8;
+  EXPECT_EQ(std::get<TaskDeferred>(judge(row)).reason.code, ReasonCode::waits_for_time);
+}
+
+TEST_F(Completion, LikeFailuresInARowHoldATaskWhereThePolicySaysSo) {
+  PolicySpec policy;
+  policy.poison_after = 3;
+  world_.feed(SetPolicy{policy});
   TaskRow row = tried(3, {.max_attempts = 9});
   row.like_failures = 1;
   EXPECT_EQ(std::get<TaskDeferred>(judge(row)).reason.code, ReasonCode::waits_for_time);

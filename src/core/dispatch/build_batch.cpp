@@ -18,15 +18,17 @@ class Draft {
         leader_(state.tasks.row(leader)),
         limit_(state.queue(leader_.queue).spec.max_batch_size),
         room_(room),
-        alone_(is_isolated(leader_.tenant)) {}
+        sharing_(sharing_of(state, leader_.tenant, leader_.queue, leader_.command)) {
+    if (sharing_ == Sharing::none) limit_ = 1;
+  }
 
   bool full() const { return slots_.size() >= limit_; }
   const std::vector<std::uint32_t>& slots() const { return slots_; }
   Mib vram() const { return vram_; }
 
   bool takes_flow(const Flow& flow) const {
-    if (flow.tenant == leader_.tenant) return true;
-    return !alone_ && !is_isolated(flow.tenant);
+    if (flow.tenant != leader_.tenant) return sharing_ == Sharing::all && flow.sharing == sharing_;
+    return flow.sharing == sharing_;
   }
 
   bool take(std::uint32_t slot) {
@@ -42,16 +44,12 @@ class Draft {
   }
 
  private:
-  bool is_isolated(TenantId tenant) const {
-    return state_.tenant(tenant).spec.isolation != Isolation::none;
-  }
-
   const State& state_;
   const TaskRow& leader_;
   std::size_t limit_ = 1;
   Mib room_;
   Mib vram_;
-  bool alone_ = false;
+  Sharing sharing_ = Sharing::all;
   std::vector<std::uint32_t> slots_;
 };
 
@@ -111,6 +109,8 @@ void fill(const State& state, const Queue& queue, const std::vector<GpuId>& gpus
   }
 }
 
+constexpr std::uint64_t kLooksMax = 20'000;  // flows compared to find a place in a queue
+
 Milli slowest_of(const State& state, const Queue& queue, const std::vector<GpuId>& gpus) {
   if (gpus.empty()) return kWholeGpu;
   Milli slowest = speed_on(state, queue, gpus.front());
@@ -119,7 +119,8 @@ Milli slowest_of(const State& state, const Queue& queue, const std::vector<GpuId
   return slowest;
 }
 
-// Placed work starts alone, unless it is one of a queue's batch that became so by a claim.
+// Placed work starts alone. But where its shape is plain, it takes along what waits in its queue
+// for a batch: it leads that batch by a claim, or the packing changed while the others waited.
 std::vector<std::uint32_t> fellows_of(const State& state, std::uint32_t slot, const Place& place) {
   const TaskRow& row = state.tasks.row(slot);
   const Queue& queue = state.queue(row.queue);
@@ -147,6 +148,38 @@ void add_tasks(const State& state, const std::vector<std::uint32_t>& slots, Batc
 }
 
 }  // namespace
+
+// As `fill` takes them, without end.
+std::optional<std::uint64_t> tasks_before(const State& state, std::uint32_t slot) {
+  const Queue& queue = state.queue(state.tasks.row(slot).queue);
+  if (queue.leader_slot == kNoSlot || state.accepting.empty()) return std::nullopt;
+  const GpuId gpu{static_cast<std::uint32_t>(*state.accepting.last())};
+  const std::int64_t charge_us = charge_per_task(state, queue, {gpu});
+  FlowOrder order(state, queue);
+  auto next = order.next();
+  std::vector<Giver> givers;
+  std::uint64_t looks = 0;
+  for (std::uint64_t before = 0; looks < kLooksMax; looks += 1 + givers.size()) {
+    const auto best = std::min_element(
+        givers.begin(), givers.end(), [](const Giver& a, const Giver& b) { return a.key < b.key; });
+    if (next && (best == givers.end() || next->key < best->key)) {
+      const Flow& flow = state.flows.flow(next->flow);
+      givers.push_back({&flow, FlowCursor(state, flow), next->key});
+      next = order.next();
+      continue;
+    }
+    if (best == givers.end()) return std::nullopt;
+    if (best->cursor.slot() == slot) return before;
+    ++before;
+    best->cursor.advance();
+    if (best->cursor.slot() == kNoSlot) {
+      givers.erase(best);
+    } else {
+      put_back(state, *best, charge_us);
+    }
+  }
+  return std::nullopt;
+}
 
 BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& place) {
   const TaskRow& row = state.tasks.row(slot);

@@ -3,8 +3,12 @@
 // The leader is the head of the queue's best flow. Each further place goes to the task that is then
 // next in the order, as if those before it had been charged already, up to max_batch_size, VRAM,
 // and the leader's share; so followers drift no further than leaders do. Batches never mix queues,
-// nor tenants where one of them is isolated; a gang runs alone.
+// nor tenants where one of them is isolated; a gang runs alone, and so does a command, unless its
+// queue says batch_commands.
 #pragma once
+
+#include <cstdint>
+#include <optional>
 
 #include "core/action.h"
 #include "core/state/state.h"
@@ -13,6 +17,10 @@ namespace berth::core {
 
 // The batch that starts on these GPUs now. Changes nothing. REQUIRES that the head fits there.
 BatchStarted build_batch(const State& state, QueueId queue, const std::vector<GpuId>& gpus);
+
+// How many tasks of its queue would be taken before this one, if nothing came and all had room.
+// None: more than are counted. REQUIRES a pending task of a flow that competes in its queue.
+std::optional<std::uint64_t> tasks_before(const State& state, std::uint32_t slot);
 
 // The start of a placed task, alone. REQUIRES that it fits there.
 BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& place);

@@ -8,6 +8,20 @@
 namespace berth::core {
 namespace {
 
+// Nothing of the task's attempt in this lease runs any more. By now the task may have ended, or be
+// held or doomed.
+void take_back(State& state, TaskNo task, std::uint32_t lease) {
+  const std::uint32_t slot = state.tasks.slot_of(task);
+  if (slot == kNoSlot) return;
+  TaskRow& row = state.tasks.row(slot);
+  if (row.lease != lease) return;
+  row.lease = kNoSlot;
+  if (row.held != ReasonCode::none || state.ripe.contains(task)) return;
+  row.state = TaskState::pending;
+  arm_task_timer(state, slot);
+  enter_flow(state, slot);
+}
+
 std::uint32_t take_lease_slot(State& state) {
   if (state.free_leases.empty()) {
     state.leases.emplace_back();
@@ -33,16 +47,21 @@ void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batc
     const std::uint32_t slot = state.tasks.slot_of(started.task);
     ASSERT(slot != kNoSlot);
     TaskRow& row = state.tasks.row(slot);
+    // Recorded by behaviour 4 and before: a stopped task could start beside its last attempt.
+    if (row.state == TaskState::waiting && row.lease != kNoSlot) {
+      take_back(state, started.task, row.lease);
+    }
     ASSERT(row.state == TaskState::pending && row.queue == batch.queue);
     leave_flow(state, slot);
     row.state = TaskState::starting;
     row.lease = lease_slot;
     row.attempts = static_cast<std::uint8_t>(started.attempt);
+    row.started = true;
     if (row.expires != Time::never()) {
-      row.expires = Time::never();  // it has started: it can no longer wait too long
+      row.expires = Time::never();
       state.timers.clear(TimerKind::task, slot);
     }
-    --state.tenant(row.tenant).queued;
+    count_queued(state, row, -1);
     LeaseTask task;
     task.task = started.task;
     task.slot = slot;
@@ -282,6 +301,9 @@ void close_lease(State& state, const LeaseClosed& closed) {
     refresh_gpu(state, gpu);
   const bool frees_room = !lease.model || state.model(lease.model).backlog == 0;
   lease.id = LeaseId::none();
+  for (const LeaseTask& task : lease.tasks) {
+    if (task.stopping) take_back(state, task.task, slot);
+  }
   state.free_leases.push_back(slot);
   if (frees_room) wake_declined(state);
 }

@@ -37,8 +37,11 @@ struct StartEstimate {
 struct Explanation {
   TaskState state = TaskState::waiting;
   std::vector<Reason> binding;
-  std::uint64_t ahead_in_flow = 0;     // live tasks of its flow that come first
-  std::uint64_t ahead_in_queue = 0;    // pending tasks of its queue, all flows
+  std::uint64_t ahead_in_flow = 0;   // live tasks of its flow that come first
+  std::uint64_t ahead_in_queue = 0;  // pending tasks of its queue, all flows
+  // Its place among them, from 1 on, in the order in which batches take them; none: not counted so
+  // far, or it is placed by its shape.
+  std::optional<std::uint64_t> position;
   std::optional<Holder> holder;        // whose end would help first
   std::optional<StartEstimate> start;  // when one can be made
 };

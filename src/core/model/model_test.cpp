@@ -63,5 +63,13 @@ TEST(Reasons, HaveNamesOfTheirOwnAndASentence) {
   EXPECT_FALSE(Reason{});
 }
 
+// Snapshots hold these numbers.
+TEST(Reasons, KeepTheirPlaces) {
+  EXPECT_EQ(static_cast<int>(ReasonCode::task_held), 36);
+  EXPECT_EQ(static_cast<int>(ReasonCode::gpu_held), 65);
+  EXPECT_EQ(static_cast<int>(ReasonCode::not_started), 75);
+  EXPECT_EQ(static_cast<int>(ReasonCode::attempt_stopping), 76);
+}
+
 }  // namespace
 }  // namespace berth::core::model_test

@@ -66,7 +66,7 @@ const char* flaw_in(const PolicySpec& spec) {
   if (!is_within(spec.live_reserve.value, 0, 1000)) return "a live_reserve in range";
   if (!is_within(spec.aging_factor.value, 0, kAgingFactorMax)) return "an aging_factor in range";
   if (!is_time(spec.usage_window)) return "a usage_window in range";
-  if (!is_within(spec.poison_after, 1, kFailuresMax)) return "poison_after in range";
+  if (!is_within(spec.poison_after, 0, kFailuresMax)) return "poison_after in range";
   if (!is_within(spec.max_infrastructure_losses, 0, kFailuresMax)) {
     return "max_infrastructure_losses in range";
   }
@@ -102,6 +102,10 @@ const char* flaw_in(const QueueSpec& spec) {
   if (spec.work_class && spec.work_class.value >= kMaxWorkClasses) {
     return "a class of work in range";
   }
+  if (spec.max_queue_size && *spec.max_queue_size == 0) return "a max_queue_size of at least 1";
+  if (spec.max_task_gpus && !is_within(*spec.max_task_gpus, 1, kGpusMax)) {
+    return "max_task_gpus in range";
+  }
   return nullptr;
 }
 
@@ -129,6 +133,7 @@ const char* flaw_in(const GpuSpec& spec) {
 }
 
 const char* flaw_in(const TaskSpec& spec) {
+  if (spec.at_once > 0 && !spec.group) return "a group for a limit of tasks at once";
   if (spec.tier > 3) return "a tier from 0 to 3";
   if (const char* flaw = flaw_in_shape(spec)) return flaw;
   if (!is_vram(spec.vram)) return "VRAM in range";

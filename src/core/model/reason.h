@@ -58,7 +58,7 @@ namespace berth::core {
   X(waits_for_signal, false, "", "signal", "waits for a signal")                                  \
   X(waits_for_time, false, "ns", "", "not eligible before an instant")                            \
   X(task_held, false, "", "task", "held until released")                                          \
-  X(poison_held, false, "failures", "task", "held after repeated like failures")                  \
+  X(poison_held, false, "failures", "task", "held: it failed in the same way again and again")    \
   /* pending */                                                                                   \
   X(queue_paused, false, "", "queue", "the queue is paused")                                      \
   X(tenant_paused, false, "", "tenant", "the tenant is paused")                                   \
@@ -66,7 +66,7 @@ namespace berth::core {
   X(queue_at_max, false, "milli-GPUs", "queue", "the queue uses all the GPUs it may")             \
   X(tenant_at_max, false, "milli-GPUs", "tenant", "the tenant uses all the GPUs it may")          \
   X(behind_in_flow, false, "tasks", "task", "others of the same flow come first")                 \
-  X(behind_in_order, false, "", "task", "others come first in the order")                         \
+  X(behind_in_order, false, "tasks", "task", "others come first in the order")                    \
   X(no_gpu_up, false, "GPUs", "", "no GPU is up and accepting work")                              \
   X(vram_short, false, "MiB", "gpu", "no GPU has enough free VRAM")                               \
   X(compute_short, false, "milli-GPUs", "gpu", "no GPU has enough free compute")                  \
@@ -100,8 +100,13 @@ namespace berth::core {
   X(preempted, false, "", "task", "stopped for work of a higher rank; it starts again")           \
   /* snapshots hold the place of a reason in this list: new ones come here */                     \
   X(cancelling, false, "", "task", "is being cancelled; it ends when its processes have ended")   \
-  X(deadline_passed, true, "", "task", "its deadline passed while it ran")                        \
-  X(not_started, false, "", "", "was promised to an agent that never began it")
+  X(deadline_passed, true, "", "task", "its deadline has passed")                                 \
+  X(not_started, false, "", "", "was promised to an agent that never began it")                   \
+  X(attempt_stopping, false, "", "gpu", "its last attempt is still being stopped")                \
+  X(queue_full, false, "tasks", "queue", "the queue's max_queue_size is reached")                 \
+  X(gpus_over_task_max, true, "GPUs", "queue", "more GPUs than a task of its queue may ask for")  \
+  X(gpu_reserved, false, "", "gpu", "the free GPUs are reserved for work that comes first")       \
+  X(group_at_limit, false, "tasks", "", "its array has as many tasks at once as it may")
 
 enum class ReasonCode : std::uint8_t {
 #define X(name, never, unit, subject, sentence) name,

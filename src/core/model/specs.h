@@ -64,9 +64,12 @@ struct QueueSpec {
   bool refuse_late = false;    // refuse when the predicted start passes the tolerated wait
   WorkClassId work_class;      // its work runs at the GPUs' speed for this class; none: in general
   std::optional<Milli> max_gpus;
-  Milli min_gpus{0};           // while it uses less, it goes before others of its tier
-  Duration batch_base{0};      // a of a + b·n; both zero: the tasks' expected run time counts
-  Duration batch_per_task{0};  // b
+  Milli min_gpus{0};            // while it uses less, it goes before others of its tier
+  Duration batch_base{0};       // a of a + b·n; both zero: the tasks' expected run time counts
+  Duration batch_per_task{0};   // b
+  bool batch_commands = false;  // its commands may share a batch; else each is one of its own
+  std::optional<std::uint32_t> max_queue_size;  // live tasks that have not started
+  std::optional<std::uint32_t> max_task_gpus;   // that one task may ask for
 
   bool operator==(const QueueSpec&) const = default;
 };
@@ -142,7 +145,7 @@ struct PolicySpec {
   Milli live_reserve{100};             // part of max_live_tasks kept for tenants below share
   Milli aging_factor{100};             // cost_aware: score per second waited, in thousandths
   Duration usage_window = minutes(5);  // cost_aware: 30 buckets
-  std::uint32_t poison_after = 3;      // like failures before a task is held
+  std::uint32_t poison_after = 0;      // failures of one kind before a task is held; 0: never
   std::uint32_t max_infrastructure_losses = 10;
   // Placed work that must wait: how many of the first get a reservation. 0: none, 1: EASY backfill.
   std::uint32_t reservations = 4;
@@ -220,6 +223,8 @@ struct TaskSpec {
   bool held = false;
   OnDependencyFailure on_dependency_failure = OnDependencyFailure::fail;
   std::vector<Dependency> depends_on;
+  bool command = false;  // it runs a program of its own; see QueueSpec::batch_commands
+  std::uint32_t at_once = 0;  // of its group, so many have their turn at once; 0: no limit
 
   bool operator==(const TaskSpec&) const = default;
 };

@@ -37,7 +37,7 @@ Reason shortage(const State& state, const FitIndex& fit, const TaskRow& task) {
   }
   if (!state.kept.empty()) {
     const GpuId kept = state.kept.begin()->second.front();
-    return {ReasonCode::gpu_held, 1, 0, kept.value, Time::never()};
+    return {ReasonCode::gpu_reserved, 1, 0, kept.value, Time::never()};
   }
   return {ReasonCode::compute_short, task.share, 0, Reason::kNoSubject, Time::never()};
 }

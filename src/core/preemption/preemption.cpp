@@ -207,8 +207,10 @@ bool asks_for_gpus(const Shape& shape) {
   return shape.gpus > 0 && shape.profile == mig::kNoProfile && (is_whole || shape.gpus == 1);
 }
 
-bool is_isolated(const State& state, const TaskRow& row) {
-  return state.tenant(row.tenant).spec.isolation != Isolation::none;
+bool may_share_batch(const State& state, const TaskRow& a, const TaskRow& b) {
+  const Sharing sharing = sharing_of(state, a.tenant, a.queue, a.command);
+  if (sharing != sharing_of(state, b.tenant, b.queue, b.command)) return false;
+  return sharing == Sharing::all || (sharing == Sharing::tenant && a.tenant == b.tenant);
 }
 
 // Whether another task of its queue has claimed a GPU already, and will start a batch there in
@@ -218,10 +220,9 @@ bool waits_for_fellow(const State& state, const TaskRow& row) {
   return std::any_of(state.claims.begin(), state.claims.end(), [&](const auto& claim) {
     const TaskRow& other = state.tasks.row(state.tasks.slot_of(claim.first));
     if (other.queue != row.queue || other.gpus != row.gpus || other.tier > row.tier) return false;
-    const bool is_apart = is_isolated(state, row) || is_isolated(state, other);
     const Mib usable = state.gpu(claim.second.front()).usable;
     return is_plain(shape_of(state, other)) && row.share <= other.share &&
-           (!is_apart || row.tenant == other.tenant) && Mib{row.vram} + Mib{other.vram} <= usable;
+           may_share_batch(state, row, other) && Mib{row.vram} + Mib{other.vram} <= usable;
   });
 }
 

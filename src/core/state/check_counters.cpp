@@ -17,6 +17,7 @@ struct TenantSums {
 
 struct QueueSums {
   std::uint32_t gangs = 0;
+  std::uint32_t queued = 0;
   std::uint32_t pending = 0;
   std::int64_t work_us = 0;
   std::int64_t in_use = 0;
@@ -101,7 +102,8 @@ void check_row(const State& state, std::uint32_t slot, Findings& findings) {
   const TaskRow& row = state.tasks.row(slot);
   findings.same(state.tasks.slot_of(row.no), slot, "slot of task ", row.no);
   findings.must(!is_terminal(row.state), "task ", row.no, " is live and ", row.state);
-  if (row.state != TaskState::starting && row.state != TaskState::running) {
+  const bool runs = row.state == TaskState::starting || row.state == TaskState::running;
+  if (!runs && (row.state != TaskState::waiting || row.lease == kNoSlot)) {
     findings.same(row.lease, kNoSlot, "lease slot of ", row.state, " task ", row.no);
     return;
   }
@@ -112,10 +114,10 @@ void check_row(const State& state, std::uint32_t slot, Findings& findings) {
   }
   const auto& tasks = state.leases[row.lease].tasks;
   const bool listed = std::any_of(tasks.begin(), tasks.end(), [&](const LeaseTask& task) {
-    return task.task == row.no && task.live;
+    return task.task == row.no && (runs ? task.live : task.stopping);
   });
   findings.must(listed, "task ", row.no, " is ", row.state, " but lease ",
-                state.leases[row.lease].id, " does not list it as live");
+                state.leases[row.lease].id, " does not list it as live, or as stopping");
 }
 
 void check_tenant_counters(const State& state, const std::map<TenantId, TenantSums>& sums,
@@ -145,6 +147,7 @@ void check_queue_counters(const State& state, const std::map<QueueId, QueueSums>
     const QueueSums derived = it == sums.end() ? QueueSums{} : it->second;
     findings.same(queue.pending, derived.pending, "pending tasks of queue ", i);
     findings.same(queue.gangs, derived.gangs, "gangs of queue ", i);
+    findings.same(queue.queued, derived.queued, "queued tasks of queue ", i);
     findings.must(derived.gangs == 0 || !queue.spec.model, "queue ", i, " has model ",
                   queue.spec.model, " and ", derived.gangs, " gangs");
     findings.must(derived.gangs > 0 || !queue.next_model, "queue ", i, " has no gangs and model ",
@@ -199,7 +202,10 @@ void check_counters(const State& state, const Derived& derived, Findings& findin
     ++tenant.live;
     const bool is_pending = row.state == TaskState::pending;
     if (row.gpus > 1 || row.shape != kNoSlot) ++queues[row.queue].gangs;
-    if (is_pending || row.state == TaskState::waiting) ++tenant.queued;
+    if (is_pending || row.state == TaskState::waiting) {
+      ++tenant.queued;
+      ++queues[row.queue].queued;
+    }
     if (!is_pending) continue;
     ++tenant.pending;
     ++queues[row.queue].pending;

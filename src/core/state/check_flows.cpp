@@ -143,8 +143,7 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
                 Findings& findings) {
   const Flow& flow = state.flows.flow(id);
   const Queue& queue = state.queue(flow.queue);
-  findings.same(state.flows.find(flow.tier, flow.tenant, flow.queue, flow.shape), id,
-                "index of flow ", id);
+  findings.same(state.flows.find(flow_name(flow)), id, "index of flow ", id);
   findings.same(flow.live, derived.live, "live tasks of flow ", id);
   findings.same(flow.head.slot, derived.head.slot, "slot of the head of flow ", id);
   if (derived.head.slot != kNoSlot) {
@@ -182,8 +181,8 @@ void check_flow(const State& state, std::uint32_t id, const DerivedFlow& derived
   }
 
   if (flow.competes) {
-    findings.same(flow.isolated, state.tenant(flow.tenant).spec.isolation != Isolation::none,
-                  "isolation of flow ", id);
+    const Sharing sharing = sharing_of(state, flow.tenant, flow.queue, flow.commands);
+    findings.must(flow.sharing == sharing, "flow ", id, " shares its batches otherwise than said");
   }
   const std::uint32_t oldest_at = state.oldest_positions.get(id);
   const bool has_oldest =
@@ -201,7 +200,7 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
                        Findings& findings) {
   struct Startable {
     std::uint32_t all = 0;
-    std::uint32_t isolated = 0;
+    std::uint32_t apart = 0;
   };
   std::vector<Startable> queues(state.queues.size());
   std::vector<std::uint32_t> backlog(state.models.size(), 0);
@@ -221,15 +220,16 @@ void check_competition(const State& state, const std::vector<DerivedFlow>& flows
     ++tenants[flow.tenant.value][flow.tier];
     if (flow.shape != kNoSlot) continue;
     queues[flow.queue.value].all += flows[id].live;
-    if (tenant.spec.isolation != Isolation::none)
-      queues[flow.queue.value].isolated += flows[id].live;
+    const bool is_lone = flow.commands && !state.queue(flow.queue).spec.batch_commands;
+    if (is_lone || tenant.spec.isolation != Isolation::none)
+      queues[flow.queue.value].apart += flows[id].live;
     const ModelId model = state.queue(flow.queue).spec.model;
     if (model) backlog[model.value] += flows[id].live;
   }
   for (std::uint32_t i = 0; i < state.queues.size(); ++i) {
     findings.same(state.queues[i].startable, queues[i].all, "startable tasks of queue ", i);
-    findings.same(state.queues[i].startable_isolated, queues[i].isolated,
-                  "startable tasks of isolated tenants in queue ", i);
+    findings.same(state.queues[i].startable_apart, queues[i].apart, "startable tasks of queue ", i,
+                  " that do not share with all");
   }
   for (std::uint32_t i = 0; i < state.models.size(); ++i)
     findings.same(state.models[i].backlog, backlog[i], "backlog of model ", i);
@@ -328,8 +328,7 @@ void check_flows(const State& state, const Derived& derived, Findings& findings)
   for (const std::uint32_t slot : derived.live) {
     const TaskRow& row = state.tasks.row(slot);
     if (row.state != TaskState::pending) continue;
-    findings.same(state.flows.find(row.tier, row.tenant, row.queue, row.shape), row.flow,
-                  "flow of task ", row.no);
+    findings.same(state.flows.find(flow_name(row)), row.flow, "flow of task ", row.no);
     findings.must(seen[slot] == 1, "task ", row.no, " is pending and stands in ", seen[slot],
                   " lanes");
   }

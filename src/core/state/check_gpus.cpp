@@ -78,6 +78,8 @@ void check_limits(const State& state, GpuId id, Findings& findings) {
   findings.must(gpu.up || (gpu.leases.empty() && gpu.residences.empty() && !gpu.held_for), "GPU ",
                 id, " is lost and has ", gpu.leases.size(), " leases and ", gpu.residences.size(),
                 " models");
+  findings.must(!gpu.up || state.node(gpu.spec.node).up, "GPU ", id, " takes work on node ",
+                gpu.spec.node, ", which is lost");
   findings.must(!gpu.held_for || (gpu.up && !gpu.draining), "GPU ", id,
                 " is held and accepts no work");
 }

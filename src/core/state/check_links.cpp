@@ -8,6 +8,29 @@
 namespace berth::core {
 namespace {
 
+void check_turns(const State& state, GroupId id, const std::set<std::uint32_t>& members,
+                 Findings& findings) {
+  const Group& group = state.groups.at(id);
+  std::uint32_t turns = 0;
+  std::set<TaskNo> line;
+  for (const std::uint32_t slot : members) {
+    const TaskExtra& extra = *state.tasks.find_extra(slot);
+    const TaskRow& row = state.tasks.row(slot);
+    findings.same(extra.at_once, group.at_once, "limit of group ", id, " at task ", row.no);
+    findings.must(!extra.has_turn || extra.at_once > 0, "task ", row.no, " has a turn of nothing");
+    findings.must(!extra.has_turn || row.held == ReasonCode::none, "the held task ", row.no,
+                  " has a turn");
+    if (extra.has_turn) ++turns;
+    const bool in_line = extra.at_once > 0 && !extra.has_turn && row.held == ReasonCode::none;
+    if (in_line) line.insert(row.no);
+  }
+  findings.same(group.turns, turns, "turns of group ", id);
+  findings.must(group.line == line, "the line of group ", id, " has ", group.line.size(),
+                " tasks, derived ", line.size(), ", or others");
+  findings.must(turns <= group.at_once && (line.empty() || turns == group.at_once), "group ", id,
+                " has ", turns, " turns of ", group.at_once, " and ", line.size(), " in line");
+}
+
 void check_groups(const State& state, const std::vector<std::uint32_t>& live, Findings& findings) {
   std::map<GroupId, std::set<std::uint32_t>> members;
   for (const std::uint32_t slot : live) {
@@ -38,6 +61,7 @@ void check_groups(const State& state, const std::vector<std::uint32_t>& live, Fi
     findings.same(first->second.last, before, "last slot of group ", group);
     findings.must(listed == derived, "group ", group, " lists ", listed.size(), " tasks, derived ",
                   derived.size(), ", or others");
+    check_turns(state, group, derived, findings);
   }
 }
 
@@ -67,7 +91,7 @@ void check_dependencies(const State& state, const std::vector<std::uint32_t>& li
   for (const std::uint32_t slot : live) {
     const TaskRow& row = state.tasks.row(slot);
     const TaskExtra* extra = state.tasks.find_extra(slot);
-    std::uint32_t open = 0;
+    std::uint32_t open = extra != nullptr && extra->at_once > 0 && !extra->has_turn ? 1 : 0;
     for (const Dependency& dependency :
          extra == nullptr ? std::vector<Dependency>{} : extra->depends_on) {
       if (dependency.kind == Dependency::Kind::signal) {

@@ -22,10 +22,15 @@ struct DerivedQueue {
 bool batch_is_full(const State& state, QueueId id, const DerivedQueue& derived,
                    const std::vector<DerivedFlow>& flows) {
   const TenantId leader = state.flows.flow(derived.leader).tenant;
+  const auto is_lone = [&](const Flow& flow) {
+    return flow.commands && !state.queue(id).spec.batch_commands;
+  };
+  if (is_lone(state.flows.flow(derived.leader))) return true;
   std::uint32_t fellows = 0;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Flow& flow = state.flows.flow(i);
     if (flow.queue != id || !flows[i].startable || flow.shape != kNoSlot) continue;
+    if (is_lone(flow)) continue;
     const bool shares = state.tenant(leader).spec.isolation == Isolation::none &&
                         state.tenant(flow.tenant).spec.isolation == Isolation::none;
     if (flow.tenant == leader || shares) fellows += flows[i].live;
@@ -111,7 +116,7 @@ void check_readiness(const State& state, QueueId id, const DerivedQueue& derived
   const bool is_blocked = queue.ready && queue.bench == Bench::none && !queue.overdue &&
                           queue.spec.model && no_gpu_takes(state, queue.spec.model) &&
                           !queue.spec.max_gpus &&
-                          (queue.startable_isolated == 0 || queue.wait.ns <= 0);
+                          (queue.startable_apart == 0 || queue.wait.ns <= 0);
   findings.same(queue.blocked, is_blocked, "whether queue ", id, " is blocked");
 }
 

@@ -38,7 +38,7 @@ Expected task_timers(const State& state, const std::vector<std::uint32_t>& live)
     Time due = Time::never();
     if (row.state == TaskState::waiting || row.state == TaskState::pending) due = row.expires;
     if (row.state == TaskState::waiting && row.unresolved == 0 && row.held == ReasonCode::none &&
-        !state.ripe.contains(row.no)) {
+        row.lease == kNoSlot && !state.ripe.contains(row.no)) {
       due = std::min(due, row.eligible);
     }
     if (due != Time::never()) expected[slot] = {due, row.no.value};
@@ -75,8 +75,9 @@ Expected tier_timers(const State& state, const std::vector<DerivedFlow>& flows) 
     const Flow& flow = state.flows.flow(id);
     if (flow.tier == 0 || flow.crossed || flows[id].head.slot == kNoSlot) continue;
     const Time due = flows[id].head.eligible + state.policy.tier_patience;
-    const std::uint64_t plain =
-        std::uint64_t{flow.queue.value} << 34 | std::uint64_t{flow.tenant.value} << 2 | flow.tier;
+    const std::uint64_t plain = std::uint64_t{flow.queue.value} << 34 |
+                                std::uint64_t{flow.tenant.value} << 3 | (flow.commands ? 4U : 0U) |
+                                flow.tier;
     const std::uint64_t placed = std::uint64_t{1} << 63 | flows[id].head.no.value;
     const std::uint64_t key = flow.shape == kNoSlot ? plain : placed;
     if (due != Time::never()) expected[id] = {due, key};

@@ -30,7 +30,7 @@ void claim_use(State& state, const TaskRow& row, std::int64_t sign) {
 
 bool may_preempt(const State& state) {
   const PlacedWork& placed = state.placed;
-  if (!state.policy.preemption || !placed.ranks_differ()) return false;
+  if (!state.policy.preemption || !placed.ranks_differ() || state.starts_held) return false;
   const bool batches_wait = std::any_of(state.shapes.begin(), state.shapes.end(),
                                         [](const auto& bench) { return !bench.second.empty(); });
   return batches_wait || !placed.ranked.empty();

@@ -97,13 +97,14 @@ struct Queue {
   ModelId next_model;  // given while gangs were live; it is the queue's when they have ended
   bool paused = false;
   bool draining = false;
-  std::uint32_t gangs = 0;  // live tasks that need several GPUs, or are placed
+  std::uint32_t gangs = 0;   // live tasks that need several GPUs, or are placed
+  std::uint32_t queued = 0;  // live tasks that have not started
   std::uint32_t pending = 0;
   // Of these, the tasks of flows that compete: their tenant is not paused nor at its maximum. What
-  // counts for filling batches and for keeping models. The isolated part belongs to tenants that
-  // share no batch.
+  // counts for filling batches and for keeping models. The part that is apart does not share a
+  // batch with everybody: it is of isolated tenants, or commands.
   std::uint32_t startable = 0;
-  std::uint32_t startable_isolated = 0;
+  std::uint32_t startable_apart = 0;
   std::int64_t pending_work_us = 0;  // expected run times of what is pending
   Milli in_use;
   RunningSum running;
@@ -240,7 +241,8 @@ struct LeaseTask {
   TaskNo task;
   std::uint32_t slot = UINT32_MAX;
   TenantId tenant;
-  bool live = true;       // false: ended before its lease
+  bool live = true;       // false: ended before its lease, or put back
+  bool stopping = false;  // its agent is told to stop it; it may be there until the lease ends
   std::int64_t part = 1;  // its part of what the batch is charged
   std::int64_t charged_us = 0;
   Milli use;                // its part of the batch's share

@@ -71,7 +71,7 @@ void count_startable(State& state, const Flow& flow, std::uint32_t change) {
   if (!flow.competes || flow.shape != kNoSlot) return;  // placed work fills no batches
   Queue& queue = state.queue(flow.queue);
   queue.startable += change;
-  if (flow.isolated) queue.startable_isolated += change;
+  if (flow.sharing != Sharing::all) queue.startable_apart += change;
   if (queue.spec.model) state.model(queue.spec.model).backlog += change;
 }
 
@@ -119,7 +119,7 @@ void seat(State& state, std::uint32_t id, Time oldest) {
   if (flow.competes != competes) count_competing(state, flow, competes);
   count_startable(state, flow, 0U - flow.live);
   flow.competes = competes;
-  flow.isolated = state.tenant(flow.tenant).spec.isolation != Isolation::none;
+  flow.sharing = sharing_of(state, flow.tenant, flow.queue, flow.commands);
   count_startable(state, flow, flow.live);
   if (flow.shape != kNoSlot) return seat_placed(state, id, competes);
   if (competes) {
@@ -200,7 +200,7 @@ std::uint64_t tier_timer_id(const Flow& flow) {
   if (flow.shape != kNoSlot)
     return flow.head.slot == kNoSlot ? kPlaced : kPlaced | flow.head.no.value;
   return static_cast<std::uint64_t>(flow.queue.value) << 34 |
-         static_cast<std::uint64_t>(flow.tenant.value) << 2 | flow.tier;
+         static_cast<std::uint64_t>(flow.tenant.value) << 3 | (flow.commands ? 4U : 0U) | flow.tier;
 }
 
 std::int64_t head_key(const State& state, const Head& head) {
@@ -237,7 +237,7 @@ bool put_in_flow(State& state, std::uint32_t slot) {
   ASSERT(row.state == TaskState::pending);
   // A flow of placed work may have been forgotten while the task ran.
   if (row.flow == kNoSlot || row.shape != kNoSlot) {
-    row.flow = state.flows.find_or_create(row.tier, row.tenant, row.queue, row.shape);
+    row.flow = state.flows.find_or_create(flow_name(row));
     if (state.flows.flow(row.flow).lanes.empty()) list_flow(state, row.flow);
   }
   Flow& flow = state.flows.flow(row.flow);

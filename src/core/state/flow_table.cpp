@@ -6,31 +6,29 @@
 namespace berth::core {
 namespace {
 
-std::uint64_t index_key(std::uint8_t tier, TenantId tenant, QueueId queue) {
-  ASSERT(tier < 4 && queue.value < (1U << 30));
-  return static_cast<std::uint64_t>(queue.value) << 34 |
-         static_cast<std::uint64_t>(tenant.value) << 2 | tier;
+std::uint64_t index_key(const FlowTable::Name& name) {
+  ASSERT(name.tier < 4 && name.queue.value < (1U << 30) && name.tenant.value < (1U << 31));
+  return static_cast<std::uint64_t>(name.queue.value) << 34 |
+         static_cast<std::uint64_t>(name.tenant.value) << 3 | (name.commands ? 4U : 0U) | name.tier;
 }
 
 }  // namespace
 
-std::uint32_t FlowTable::find(std::uint8_t tier, TenantId tenant, QueueId queue,
-                              std::uint32_t shape) const {
-  const std::uint64_t key = index_key(tier, tenant, queue);
-  if (shape == kNoSlot) return index_.find(key);
-  const auto known = placed_.find({key, shape});
+std::uint32_t FlowTable::find(const Name& name) const {
+  const std::uint64_t key = index_key(name);
+  if (name.shape == kNoSlot) return index_.find(key);
+  const auto known = placed_.find({key, name.shape});
   return known == placed_.end() ? kNoSlot : known->second;
 }
 
-std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue,
-                                        std::uint32_t shape) {
-  if (const std::uint32_t known = find(tier, tenant, queue, shape); known != kNoSlot) return known;
-  const std::uint64_t key = index_key(tier, tenant, queue);
+std::uint32_t FlowTable::find_or_create(const Name& name) {
+  if (const std::uint32_t known = find(name); known != kNoSlot) return known;
   Flow fresh;
-  fresh.shape = shape;
-  fresh.tenant = tenant;
-  fresh.queue = queue;
-  fresh.tier = tier;
+  fresh.shape = name.shape;
+  fresh.tenant = name.tenant;
+  fresh.queue = name.queue;
+  fresh.tier = name.tier;
+  fresh.commands = name.commands;
   std::uint32_t id = kNoSlot;
   if (spare_.empty()) {
     id = static_cast<std::uint32_t>(flows_.push_back(std::move(fresh)));
@@ -39,10 +37,10 @@ std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, Queu
     spare_.pop_back();
     flows_[id] = std::move(fresh);
   }
-  if (shape == kNoSlot) {
-    index_.insert(key, id);
+  if (name.shape == kNoSlot) {
+    index_.insert(index_key(name), id);
   } else {
-    placed_.emplace(std::pair{key, shape}, id);
+    placed_.emplace(std::pair{index_key(name), name.shape}, id);
   }
   return id;
 }
@@ -50,7 +48,7 @@ std::uint32_t FlowTable::find_or_create(std::uint8_t tier, TenantId tenant, Queu
 void FlowTable::forget(std::uint32_t id) {
   Flow& flow = flows_[id];
   ASSERT(flow.shape != kNoSlot && flow.live == 0 && !flow.competes);
-  placed_.erase({index_key(flow.tier, flow.tenant, flow.queue), flow.shape});
+  placed_.erase({index_key(flow_name(flow)), flow.shape});
   flow = Flow{};
   spare_.push_back(id);
 }

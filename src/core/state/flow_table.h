@@ -1,5 +1,6 @@
-// Flows: (tier, tenant, queue), the unit that competes for service, and the FIFOs inside it. Placed
-// work has a flow of its own for each shape, so that what fits nowhere keeps nobody waiting.
+// Flows: (tier, tenant, queue), the unit that competes for service, and the FIFOs inside it.
+// Commands have a flow of their own, since they may share no batch; placed work has one for each
+// shape, so that what fits nowhere keeps nobody waiting.
 //
 // A flow keeps its pending tasks in lanes. Inside a lane the order of arrival is the order of
 // service, so only lane heads compete; a lane is one priority (and, for orders that weigh the cost
@@ -64,14 +65,22 @@ inline Head head_from(const TaskRow& row, std::uint32_t slot) {
           row.vram, row.priority, row.share,    row.gpus};
 }
 
+// With whom tasks of a flow may share a batch.
+enum class Sharing : std::uint8_t {
+  all,     // with any other of its queue that shares with all
+  tenant,  // with those of its tenant
+  none,    // each is a batch of its own
+};
+
 struct Flow {
   TenantId tenant;
   QueueId queue;
   std::uint8_t tier = 0;
-  std::uint32_t shape = kNoSlot;  // of placed work: its number in the shape table
-  bool crossed = false;           // its head waited past tier_patience: competes in tier 0
-  bool competes = false;          // its tenant may start its head: it stands in the queue's heap
-  bool isolated = false;          // counted so while it competes
+  bool commands = false;           // its tasks run programs of their own; of placed work not told
+  std::uint32_t shape = kNoSlot;   // of placed work: its number in the shape table
+  bool crossed = false;            // its head waited past tier_patience: competes in tier 0
+  bool competes = false;           // its tenant may start its head: it stands in the queue's heap
+  Sharing sharing = Sharing::all;  // counted so while it competes
   std::uint32_t live = 0;
   Head head;                                 // brought up to date by refresh_flow
   std::vector<Lane> lanes;                   // by priority descending, then cost class
@@ -83,12 +92,18 @@ struct Flow {
 
 class FlowTable {
  public:
+  // What tells flows apart.
+  struct Name {
+    std::uint8_t tier = 0;
+    TenantId tenant;
+    QueueId queue;
+    bool commands = false;
+    std::uint32_t shape = kNoSlot;
+  };
   // The flow's number; made on first use. Numbers of forgotten flows are used again.
-  std::uint32_t find_or_create(std::uint8_t tier, TenantId tenant, QueueId queue,
-                               std::uint32_t shape = kNoSlot);
+  std::uint32_t find_or_create(const Name& name);
   // kNoSlot: does not exist.
-  std::uint32_t find(std::uint8_t tier, TenantId tenant, QueueId queue,
-                     std::uint32_t shape = kNoSlot) const;
+  std::uint32_t find(const Name& name) const;
 
   // REQUIRES a flow of placed work without tasks.
   void forget(std::uint32_t id);
@@ -107,9 +122,18 @@ class FlowTable {
  private:
   PagedVector<Flow, 256> flows_;
   std::vector<std::uint32_t> spare_;  // forgotten
-  FlatMap64 index_;                   // queue << 34 | tenant << 2 | tier
+  FlatMap64 index_;                   // queue << 34 | tenant << 3 | commands << 2 | tier
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> placed_;  // the same, shape
   ChunkPool pool_;
 };
+
+// The flow that the task belongs to while it is pending.
+inline FlowTable::Name flow_name(const TaskRow& row) {
+  const bool is_placed = row.shape != kNoSlot;
+  return {row.tier, row.tenant, row.queue, row.command && !is_placed, row.shape};
+}
+inline FlowTable::Name flow_name(const Flow& flow) {
+  return {flow.tier, flow.tenant, flow.queue, flow.commands, flow.shape};
+}
 
 }  // namespace berth::core

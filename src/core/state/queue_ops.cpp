@@ -65,6 +65,7 @@ bool batch_is_due(State& state, QueueId id) {
   Queue& queue = state.queue(id);
   state.timers.clear(TimerKind::fill, id.value);
   if (queue.wait.ns <= 0 || queue.draining || batch_is_full(state, id)) return true;
+  if (state.flows.flow(queue.leader_flow).sharing == Sharing::none) return true;
   const Time oldest = oldest_eligible(state, id);
   if (oldest <= queue.flushed_at) return true;
   const Time due = oldest + queue.wait;
@@ -186,11 +187,16 @@ bool queue_allows(const Queue& queue, Milli use) {
 std::uint32_t fellows_of_leader(const State& state, QueueId id) {
   const Queue& queue = state.queue(id);
   const Flow& leader = state.flows.flow(queue.leader_flow);
-  if (!leader.isolated) return queue.startable - queue.startable_isolated;
+  if (leader.sharing == Sharing::all) return queue.startable - queue.startable_apart;
+  if (leader.sharing == Sharing::none) return 1;
   std::uint32_t own = 0;
   for (std::uint8_t tier = 0; tier < kTiers; ++tier) {
-    const std::uint32_t flow = state.flows.find(tier, leader.tenant, id);
-    if (flow != kNoSlot && state.flows.flow(flow).competes) own += state.flows.flow(flow).live;
+    for (const bool commands : {false, true}) {
+      const std::uint32_t found = state.flows.find({tier, leader.tenant, id, commands});
+      if (found == kNoSlot) continue;
+      const Flow& flow = state.flows.flow(found);
+      if (flow.competes && flow.sharing == Sharing::tenant) own += flow.live;
+    }
   }
   return own;
 }
@@ -200,7 +206,7 @@ std::uint32_t next_batch_size(const State& state, QueueId id) {
 }
 
 bool readiness_follows_leader(const Queue& queue) {
-  return queue.spec.max_gpus.has_value() || (queue.startable_isolated > 0 && queue.wait.ns > 0);
+  return queue.spec.max_gpus.has_value() || (queue.startable_apart > 0 && queue.wait.ns > 0);
 }
 
 Time oldest_eligible(const State& state, QueueId id) {

@@ -52,7 +52,7 @@ void forget_queues(State& state) {
   for (Queue& queue : state.queues) {
     queue.pending = 0;
     queue.startable = 0;
-    queue.startable_isolated = 0;
+    queue.startable_apart = 0;
     queue.pending_work_us = 0;
     queue.running = RunningSum{};
     queue.members.clear();
@@ -183,10 +183,7 @@ void rebuild_links(State& state) {
   });
   for (const std::uint32_t slot : slots) {
     const TaskNo no = state.tasks.row(slot).no;
-    if (const GroupId group = state.tasks.extra_of(slot).group) {
-      state.tasks.extra_of(slot).group = GroupId::none();
-      join_group(state, slot, group);
-    }
+    rejoin_group(state, slot);
     if (state.tasks.row(slot).unresolved == 0) continue;
     const std::vector<Dependency> depends_on = state.tasks.extra_of(slot).depends_on;
     for (const Dependency& dependency : depends_on) {

@@ -60,9 +60,15 @@ struct TenantKey {
 };
 
 // The live tasks of a group, by ascending number: the slots of both ends of their list.
+// With a limit, at_once tasks of a group have their turn. A task keeps its turn until it ends or is
+// held, between its attempts too. The others stand in line, in the order of their numbers; the want
+// of a turn counts among their unresolved dependencies.
 struct Group {
   std::uint32_t first = kNoSlot;
   std::uint32_t last = kNoSlot;
+  std::uint32_t at_once = 0;  // as its first task says; 0: no limit
+  std::uint32_t turns = 0;
+  std::set<TaskNo> line;
 };
 
 struct State {
@@ -100,6 +106,8 @@ struct State {
   std::array<std::int64_t, kTiers> v_last_pick{};  // by tier: V of the leader picked last
   std::int64_t next_turn = 0;
   QueueId last_served;
+
+  bool starts_held = false;  // see HoldStarts
 
   // The submit being answered: the spec of task first + i is specs[i].
   TaskNo submitted_first;
@@ -164,6 +172,12 @@ std::int64_t lane_place(const State& state, const TaskRow& row);
 inline constexpr Duration kUnknownRun = minutes(60);
 // What a flow's timer is called, whatever slot the flow has.
 std::uint64_t tier_timer_id(const Flow& flow);
+// With whom a task of this tenant and queue may share a batch.
+inline Sharing sharing_of(const State& state, TenantId tenant, QueueId queue, bool command) {
+  if (command && !state.queue(queue).spec.batch_commands) return Sharing::none;
+  const bool is_isolated = state.tenant(tenant).spec.isolation != Isolation::none;
+  return is_isolated ? Sharing::tenant : Sharing::all;
+}
 // What the task adds to the work of its queue: its run time as far as it is counted, so that the
 // sum over all tasks that may live at once fits.
 inline constexpr Duration kWorkCounted = minutes(10LL * 24 * 60);
@@ -498,14 +512,26 @@ Duration running_work(const State& state, const RunningSum& running);
 // only after a grace, since most late batches end soon and are then set right anyway.
 inline constexpr Duration kChargeGrace = seconds(1);
 Time next_charge_at(const Lease& lease);
+// The task counts among those that have not started (1), or no longer does (-1).
+inline void count_queued(State& state, const TaskRow& row, int change) {
+  state.tenant(row.tenant).queued += static_cast<std::uint32_t>(change);
+  state.queue(row.queue).queued += static_cast<std::uint32_t>(change);
+}
 // Sets the task's timer to the next instant at which it expires or becomes eligible. A ripe task,
 // ready or doomed, only expires: about the rest a decision is under way.
 void arm_task_timer(State& state, std::uint32_t slot);
 // A waiting task whose dependencies are resolved: ripe now, or at its instant. One that is ripe
 // already, doomed perhaps, stays as it is.
 void note_unblocked(State& state, std::uint32_t slot);
-void join_group(State& state, std::uint32_t slot, GroupId group);
+// A new group takes the limit; one that is there keeps its own.
+void join_group(State& state, std::uint32_t slot, GroupId group, std::uint32_t at_once);
+// A restored task that says its group, its limit and whether it has its turn.
+void rejoin_group(State& state, std::uint32_t slot);
 void leave_group(State& state, std::uint32_t slot);
+// In a group with a limit the task gets its turn, or stands in line; else nothing happens.
+void ask_for_turn(State& state, std::uint32_t slot);
+// The task has no turn and stands in no line; the first in line gets what it had.
+void give_up_turn(State& state, std::uint32_t slot);
 // All that is in the group now shall be cancelled.
 void begin_cancel(State& state, GroupId group);
 

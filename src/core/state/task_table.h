@@ -54,11 +54,15 @@ struct alignas(128) TaskRow {
   Failure last_failure = Failure::error;
   OnDependencyFailure on_dependency_failure = OnDependencyFailure::fail;
   ReasonCode held = ReasonCode::none;  // task_held or poison_held while held
+  bool command = false;                // it runs a program of its own
+  bool started = false;                // once: it can no longer wait too long
 };
 
 // What few tasks have.
 struct TaskExtra {
   GroupId group;
+  std::uint32_t at_once = 0;  // its group's limit; 0: none
+  bool has_turn = false;      // with a limit: it counts against it
   std::uint32_t group_prev = kNoSlot;
   std::uint32_t group_next = kNoSlot;
   std::vector<Dependency> depends_on;

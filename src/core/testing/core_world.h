@@ -71,6 +71,7 @@ class CoreWorld {
       feed(ModelLoaded{load.gpu, load.model, ok, took, load.load});
   }
 
+  std::optional<Explanation> explain(TaskNo task) const { return engine_.explain(task); }
   TaskNo next() const { return engine_.next_task_no(); }
   TaskNo submit(const TaskSpec& spec) {
     const TaskNo no = next();

@@ -7,9 +7,6 @@
 namespace berth::core {
 namespace {
 
-std::uint32_t domain_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
-std::uint32_t free_of(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 32); }
-
 bool would_fit(const FreeIndex& index, const Shape& shape, Level level, Visits& visits) {
   const GangNumbers gang = numbers_of(shape);
   const GangRoom room(index, gang, visits);

@@ -13,6 +13,7 @@ namespace berth::core {
 
 // The domain in a key of an order by free GPUs.
 inline std::uint32_t domain_of(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
+inline std::uint32_t free_of(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 32); }
 
 // The gang in numbers.
 struct GangNumbers {

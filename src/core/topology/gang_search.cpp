@@ -14,7 +14,6 @@ namespace berth::core {
 namespace {
 
 KindMask only(KindId kind) { return KindMask{1} << kind.value; }
-std::uint32_t free_of(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 32); }
 Level wider(Level level) { return static_cast<Level>(static_cast<std::uint8_t>(level) + 1); }
 
 // A domain that takes several groups of a gang.

@@ -138,6 +138,9 @@ class EngineWorld {
     if (chance(random, 30)) spec.batch_base = milliseconds(20);
     if (chance(random, 30)) spec.batch_per_task = milliseconds(300);
     if (chance(random, 30)) spec.work_class = WorkClassId{pick<std::uint8_t>(random, {0, 3, 15})};
+    spec.batch_commands = chance(random, 30);
+    if (chance(random, 10)) spec.max_queue_size = 12;
+    if (chance(random, 10)) spec.max_task_gpus = 2;
     return spec;
   }
 
@@ -181,7 +184,9 @@ class EngineWorld {
                     .backoff = pick(random, {seconds(0), seconds(2)})};
     }
     if (chance(random, 20)) spec.group = GroupId{static_cast<std::uint32_t>(random.below(kGroups))};
+    if (spec.group) spec.at_once = static_cast<std::uint32_t>(random.below(4));
     spec.held = chance(random, 5);
+    spec.command = chance(random, 40);
     if (chance(random, 40)) spec.on_dependency_failure = core::OnDependencyFailure::release;
     if (chance(random, 15)) depend_on_task(spec, random, next_);
     if (chance(random, 10)) {
@@ -250,8 +255,21 @@ class EngineWorld {
                            outcome(random, lease.tasks[random.below(lease.tasks.size())].task)};
   }
 
+  core::ChangeTask change(Random& random) const {
+    core::ChangeTask change{.task = any_task(random), .queue = any<QueueId>(random, kQueues)};
+    change.priority = pick<std::int16_t>(random, {0, -3, 5});
+    if (chance(random, 50)) change.vram = Mib{pick<std::int64_t>(random, {0, 500, 9000})};
+    if (chance(random, 50)) {
+      change.tolerated_wait = pick(random, {Duration::forever(), seconds(9), minutes(5)});
+    }
+    return change;
+  }
+
   core::EventBody request(Random& random) const {
-    switch (random.below(6)) {
+    switch (random.below(8)) {
+      case 5:
+      case 6:
+        return change(random);
       case 0:
         return core::CancelGroup{any<GroupId>(random, kGroups)};
       case 1:

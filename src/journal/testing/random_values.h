@@ -46,6 +46,10 @@ struct Randomiser {
   void fields(Fields&... field) {
     (fill(field), ...);
   }
+  template <class... Fields>
+  void since(std::uint32_t, Fields&... field) {
+    fields(field...);
+  }
 
   template <class T>
   void fill(T& x) {

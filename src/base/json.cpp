@@ -1,33 +1,43 @@
 // See json.h.
-#include "sim/json.h"
+#include "base/json.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
-namespace berth::sim {
+#include "base/utf8.h"
 
-std::string json_string(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
+namespace berth {
+
+std::string json_quoted(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  static constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string out = "\"";
+  while (!text.empty()) {
+    const char c = text.front();
+    const auto byte = static_cast<unsigned char>(c);
+    const std::size_t size = utf8_size(text);
     if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < ' ') {
-      char buffer[8];
-      std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
-      result += buffer;
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
     } else {
-      result += c;
+      out += size == 0 ? kReplacement : text.substr(0, size);
     }
+    text.remove_prefix(std::max<std::size_t>(size, 1));
   }
-  return result + "\"";
+  return out + "\"";
 }
 
 std::string decimal(double number, int places) {
   char buffer[400];
-  std::snprintf(buffer, sizeof buffer, "%.*f", places, number);
-  std::string result = buffer;
-  if (result.find('.') != result.npos) {
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed, places);
+  std::string result(buffer, end);
+  if (result.find('.') != std::string::npos) {
     while (result.ends_with('0'))
       result.pop_back();
     if (result.ends_with('.')) result.pop_back();
@@ -37,12 +47,12 @@ std::string decimal(double number, int places) {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   before_value();
-  text_ += json_string(name) + (indent_ > 0 ? ": " : ":");
+  text_ += json_quoted(name) + (indent_ > 0 ? ": " : ":");
   after_key_ = true;
   return *this;
 }
 
-JsonWriter& JsonWriter::value(std::string_view text) { return raw(json_string(text)); }
+JsonWriter& JsonWriter::value(std::string_view text) { return raw(json_quoted(text)); }
 JsonWriter& JsonWriter::value(bool boolean) { return raw(boolean ? "true" : "false"); }
 JsonWriter& JsonWriter::null() { return raw("null"); }
 JsonWriter& JsonWriter::value(double number) {
@@ -64,9 +74,9 @@ JsonWriter& JsonWriter::close(char bracket) {
   return *this;
 }
 
-JsonWriter& JsonWriter::raw(std::string_view token) {
+JsonWriter& JsonWriter::raw(std::string_view json) {
   before_value();
-  text_ += token;
+  text_ += json;
   return *this;
 }
 
@@ -87,4 +97,4 @@ void JsonWriter::new_line() {
   text_.append(has_items_.size() * static_cast<std::size_t>(indent_), ' ');
 }
 
-}  // namespace berth::sim
+}  // namespace berth

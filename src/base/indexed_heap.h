@@ -21,10 +21,10 @@ class HeapPositions {
   std::uint32_t get(std::uint32_t handle) const {
     return handle < positions_.size() ? ~positions_[handle] : kAbsent;
   }
-  void set(std::uint32_t handle, std::uint32_t position) {
-    positions_.grow_to(static_cast<std::size_t>(handle) + 1);
-    positions_[handle] = ~position;
-  }
+  // Makes room for the handle. A handle is added once and moved often: moves need not ask.
+  void add(std::uint32_t handle) { positions_.grow_to(static_cast<std::size_t>(handle) + 1); }
+  // The handle was added.
+  void set(std::uint32_t handle, std::uint32_t position) { positions_[handle] = ~position; }
 
  private:
   PagedVector<std::uint32_t> positions_;  // complemented, so that fresh pages read as absent
@@ -52,6 +52,7 @@ class IndexedHeap {
     std::uint32_t at = positions.get(handle);
     if (at == HeapPositions::kAbsent) {
       at = static_cast<std::uint32_t>(entries_.size());
+      positions.add(handle);
       entries_.push_back({key, handle});
       sift_up(positions, at);
       return;

@@ -9,6 +9,10 @@
 namespace berth::core {
 namespace {
 
+// Most batches need no more room than this, and get it at once.
+constexpr std::size_t kTasksReserved = 64;
+constexpr std::size_t kGiversReserved = 16;
+
 // The batch as it grows: what is in it and what still fits.
 class Draft {
  public:
@@ -20,6 +24,7 @@ class Draft {
         room_(room),
         sharing_(sharing_of(state, leader_.tenant, leader_.queue, leader_.command)) {
     if (sharing_ == Sharing::none) limit_ = 1;
+    slots_.reserve(std::min(limit_, kTasksReserved));
   }
 
   bool full() const { return slots_.size() >= limit_; }
@@ -86,6 +91,7 @@ void fill(const State& state, const Queue& queue, const std::vector<GpuId>& gpus
   FlowOrder order(state, queue);
   auto next = order.next();
   std::vector<Giver> givers;
+  givers.reserve(kGiversReserved);
   std::int64_t charge_us = -1;
   while (!draft.full()) {
     const auto best = std::min_element(

@@ -67,6 +67,7 @@ void FlowCursor::choose_best() {
 
 FlowOrder::FlowOrder(const State& state, const Queue& queue) : state_(&state), queue_(&queue) {
   if (!queue.flows.empty()) {
+    frontier_.reserve(4 * IndexedHeap<OrderKey>::kArity);
     push({queue.flows.top().key, 0, queue.flows.top().handle, false});
   }
 }

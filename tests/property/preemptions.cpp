@@ -80,6 +80,8 @@ class Watch {
       if (release->task) claims_.erase(release->task);
     } else if (const auto* end = std::get_if<core::TaskFinished>(&action)) {
       claims_.erase(end->task);
+    } else if (const auto* changed = std::get_if<core::TaskChanged>(&action)) {
+      claims_.erase(changed->task);  // it may want other GPUs now, and asks anew
     } else if (const auto* slice = std::get_if<core::SliceLost>(&action)) {
       std::erase(leases_.at(slice->lease).gpus, slice->gpu);
     } else if (const auto* closed = std::get_if<core::LeaseClosed>(&action)) {

@@ -60,7 +60,7 @@ def read_page(page: str, binary: Path) -> None:
     reader.close()
     print(REPORT + json.dumps({"page": page, "problems": reader.problems,
                                "ran": sorted(reader.ran), "commands": reader.commands,
-                               "slow": sorted(reader.slow)[-3:],
+                               "slow": [entry for entry in sorted(reader.slow) if entry[0] > 5],
                                "seconds": round(time.monotonic() - begin, 1)}))
 
 
@@ -89,9 +89,9 @@ def read_all(chosen: list[str], binary: Path) -> list[dict]:
                 "problems": [f"{page}: the reader ended with {process.returncode}:\n{said}"]}
             reports.append(report)
             print(f"{report['page']:15} {len(report['problems'])} problems, {report['commands']} "
-                  f"commands and files, {report['seconds']} s; slowest: "
-                  + "; ".join(f"{seconds} s {key}" for seconds, key in report["slow"][::-1]),
-                  flush=True)
+                  f"commands and files, {report['seconds']} s", flush=True)
+            for seconds, key in report["slow"]:
+                print(f"{'':15} {seconds} s of them: {key}")
     return reports
 
 

@@ -164,7 +164,8 @@ BEFORE = {
     "help/cancel: berth cancel --queue llm --state pending --yes": [
         "berth pause --queue llm", "berth submit --queue llm -- true",
         "berth submit --queue llm -- true"],
-    "help/update": ["berth serve --config berth.toml --data var-4", TRAIN_1_WAITS, TRAIN_2_WAITS],
+    "help/update": ["berth serve --config berth.toml --data var-4", TRAIN_1_WAITS, TRAIN_2_WAITS,
+                    "berth put queue night --max-batch-size 1"],
     "help/signals-reset": ["berth submit --queue llm --depends-on signal:data-ready -- true"],
     "help/config-revert": ["berth put tenant research --weight 2"],
     "help/backup": ["mkdir -p /var/backups"],

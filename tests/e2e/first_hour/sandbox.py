@@ -14,21 +14,29 @@ HOME = Path("/root")
 REPOSITORY = HOME / "berth"
 
 
+NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--propagation"]
+TRIAL = ("mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/r && "
+         "mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/r")
+
+
+def propagation() -> str:
+    """`private`; in a chroot, whose root is no mount, `unchanged`: who made it has seen to that."""
+    tried = subprocess.run([*NAMESPACES, "private", "true"], stderr=subprocess.DEVNULL)
+    return "private" if tried.returncode == 0 else "unchanged"
+
+
 def why_not() -> str:
     """Empty where a sandbox can be made, else the reason."""
     if os.geteuid() != 0:
         return "it needs root, for a network and a file system of its own"
-    attempt = "mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/r && " \
-              "mount -t overlay none -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"
-    tried = subprocess.run(["unshare", "--net", "--mount", "--pid", "--fork", "sh", "-c", attempt],
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    tried = subprocess.run([*NAMESPACES, propagation(), "sh", "-c", TRIAL], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return "" if tried.returncode == 0 else "no namespaces or overlays: " + tried.stdout.strip()
 
 
 def start(program: list[str]) -> subprocess.Popen:
     """Runs the program in new namespaces; it calls `enter` first. All it starts ends with it."""
-    return subprocess.Popen(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
-                             "--propagation", "private", sys.executable, *program],
+    return subprocess.Popen([*NAMESPACES, propagation(), sys.executable, *program],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

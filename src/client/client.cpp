@@ -21,6 +21,7 @@ constexpr int kKeepaliveMs = 60'000;  // the server takes a ping every 10 s
 constexpr int kReconnectMs = 100;
 constexpr int kReconnectMsMax = 2'000;
 constexpr int kHandshakeMs = 5'000;  // gRPC gives a connection so long, whatever the name says
+constexpr std::chrono::milliseconds kStopLook{20};  // how often a pause asks whether to stop
 
 grpc::ChannelArguments channel_arguments(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -84,7 +85,8 @@ bool is_loopback(std::string_view address) {
 }
 
 Client::Client(std::shared_ptr<grpc::Channel> channel, std::string token, Limits limits)
-    : stub_(v1::Scheduler::NewStub(std::move(channel))),
+    : channel_(std::move(channel)),
+      stub_(v1::Scheduler::NewStub(channel_)),
       token_(std::move(token)),
       limits_(std::move(limits)) {}
 
@@ -107,10 +109,17 @@ bool Client::pause_before_retry(int tries_made, Clock::time_point deadline) cons
   if (tries_made >= limits_.tries) return false;
   const auto until = Clock::now() + limits_.pause * (1 << std::min(tries_made - 1, 6));
   if (until >= deadline) return false;
+  // A server that answers is given time. One that is not there yet is looked for meanwhile: gRPC
+  // connects only while somebody waits, so after a sleep the next try would hear of an old failure.
+  const bool answers = channel_->GetState(false) == GRPC_CHANNEL_READY;
   while (Clock::now() < until) {
     if (limits_.stop && limits_.stop()) return false;
-    std::this_thread::sleep_for(
-        std::min<Clock::duration>(until - Clock::now(), std::chrono::milliseconds(20)));
+    const auto slice_end = std::min<Clock::time_point>(until, Clock::now() + kStopLook);
+    if (answers) {
+      std::this_thread::sleep_until(slice_end);
+    } else if (channel_->WaitForConnected(slice_end)) {
+      return true;
+    }
   }
   return true;
 }

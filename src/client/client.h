@@ -32,7 +32,7 @@ struct Endpoint {
 
 struct Limits {
   std::chrono::milliseconds deadline{10'000};  // of a call, all its tries together
-  int tries = 4;
+  int tries = 5;
   std::chrono::milliseconds pause{100};  // before the second try; doubled after each
   Stop stop;                             // ends any call under way
 };
@@ -104,6 +104,7 @@ class Client {
   // Waits before the next try; false: no time is left for one, or stopped.
   bool pause_before_retry(int tries_made, Clock::time_point deadline) const;
 
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<Stub> stub_;
   std::string token_;
   Limits limits_;

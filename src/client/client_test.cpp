@@ -2,7 +2,9 @@
 #include "client/client.h"
 
 #include <atomic>
+#include <memory>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -102,7 +104,7 @@ TEST(Client, TriesAreCountedAndABackupIsTriedOnce) {
   server.fail("Backup", away);
   Client client = connected(server.address());
   EXPECT_EQ(client.queues({}).failure().code, grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(server.calls("GetQueueStatus"), 4U);
+  EXPECT_EQ(server.calls("GetQueueStatus"), 5U);
   EXPECT_EQ(client.backup({}).failure().code, grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(server.calls("Backup"), 1U);
 }
@@ -114,6 +116,24 @@ TEST(Client, NobodyListensIsUnavailable) {
     address = server.address();
   }
   EXPECT_EQ(connected(address).info().failure().code, grpc::StatusCode::UNAVAILABLE);
+}
+
+// As after `systemctl restart berth`: the call is there before the server.
+TEST(Client, AServerThatStartsMeanwhileIsFound) {
+  std::string address;
+  {
+    const CannedServer server;
+    address = server.address();
+  }
+  std::unique_ptr<CannedServer> late;
+  std::thread starter([&] {
+    std::this_thread::sleep_for(300ms);
+    late = std::make_unique<CannedServer>(address);
+  });
+  auto client = Client::connect({address, "", ""});
+  // Found, though it has no answer to this.
+  EXPECT_EQ(client->info().failure().code, grpc::StatusCode::UNIMPLEMENTED);
+  starter.join();
 }
 
 TEST(Client, ACallEndsAtItsDeadlineOrWhenStopped) {

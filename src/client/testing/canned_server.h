@@ -33,10 +33,10 @@ class CannedServer {
  public:
   using Handler = std::function<Reply(const std::string& request)>;
 
-  CannedServer() : service_(*this) {
+  explicit CannedServer(const std::string& address = "127.0.0.1:0") : service_(*this) {
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
     builder.RegisterCallbackGenericService(&service_);
     server_ = builder.BuildAndStart();
     address_ = "127.0.0.1:" + std::to_string(port);

@@ -1,0 +1,3 @@
+#!/bin/sh
+#BERTH --vram 8GB
+echo "$@"

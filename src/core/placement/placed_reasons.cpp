@@ -243,11 +243,13 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
   }
   if (state.placed.cells_stale) return out;
   out.reason = lack_of(state, shape);
-  const Reservation* own = reservation_of(state.placed.plan.reservations, row.no.value);
   const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
     if (is_mig) return out;
-    if (own == nullptr && !state.placed.plan.reservations.empty()) {
+    out.reason = long_work_lack(state, row, shape);
+    if (out.reason) return out;
+    const std::vector<Reservation>& planned = state.placed.plan.reservations;
+    if (!planned.empty() && planned.front().handle != row.no.value) {
       out.reason = behind_reservation(state);
     }
     return out;

@@ -265,9 +265,9 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
     out.reason = {ReasonCode::preempting, shape.gpus, free, row.no.value, Time::never()};
     return out;
   }
-  if (state.placed.cells_stale) return out;
+  const bool is_mig = shape.profile != mig::kNoProfile;  // what needs no cells
+  if (state.placed.cells_stale && !is_mig) return out;
   out.reason = lack_of(state, shape);
-  const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
     if (is_mig) return out;
     out.reason = long_work_lack(state, row, shape);

@@ -49,7 +49,7 @@ class TaskOptions(TypedDict, total=False):
     expected_run: Seconds
     not_before: datetime
     tolerated_wait: Seconds
-    checkpoint_interval: Seconds  # its work is safe at every whole one of its run; default: never
+    checkpoint_interval: Seconds  # its work is saved each time it has run this long; default: never
     restart_cost: Seconds  # what starting it again costs besides
     run_limit: Seconds
     deadline: datetime

@@ -87,11 +87,14 @@ Piece<v1::TaskEvent> EventSource::pull() {
 }
 
 Problem EventSource::out_of_range(std::uint64_t oldest) const {
-  return {.code = Code::out_of_range,
-          .reason = "events_gone",
-          .message = "events behind " + std::to_string(after_) +
-                     " are not kept; the oldest that are come behind " + std::to_string(oldest),
-          .metadata = {{"oldest", std::to_string(oldest)}}};
+  const std::string after = std::to_string(after_);
+  return {
+      .code = Code::out_of_range,
+      .reason = "events_gone",
+      .message = (after_ > oldest ? "there is no event number " + after + " yet"
+                                  : "the events after number " + after + " are no longer kept") +
+                 "; the events that are kept come after number " + std::to_string(oldest),
+      .metadata = {{"oldest", std::to_string(oldest)}}};
 }
 
 }  // namespace berth::api

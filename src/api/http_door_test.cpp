@@ -459,6 +459,7 @@ TEST(Sse, WhatIsNoLongerKeptIsAProblemNotAStream) {
   const RawReply reply = doors.http("GET", "/api/v1/events", "", "Last-Event-ID: 99999999\r\n");
   EXPECT_EQ(reply.status, 400);
   EXPECT_TRUE(has(reply.body, "events_gone")) << reply.body;
+  EXPECT_TRUE(has(reply.body, "yet; the events that are kept come after number ")) << reply.body;
 }
 
 TEST(Sse, AnIdleStreamIsKeptAlive) {

@@ -185,6 +185,7 @@ TEST(Commands, CompareTakesWhatItsHelpLists) {
   const std::string help = run({"sim", "compare", "--help"}).out;
   for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
            {"--policy", "sticky,cost_aware,round_robin,fifo,fair"},
+           {"--vary", "policy.aging_factor=0,0.1"},
            {"--seed", "4"},
            {"--seeds", "2"},
            {"--set", "seed=3"},
@@ -345,6 +346,27 @@ TEST(Commands, CompareShowsPoliciesSideBySide) {
   const std::string json =
       run({"sim", "compare", small_scenario(), "--policy", "fifo,fair", "--json"}).out;
   EXPECT_NE(json.find("\"policy\": \"fifo\""), std::string::npos);
+}
+
+TEST(Commands, CompareVariesOneKey) {
+  const std::string file = small_scenario();
+  const std::string vary = "policy.aging_factor=0,0.1";
+  const Result one = run({"sim", "compare", file, "--policy", "cost_aware", "--vary", vary});
+  EXPECT_EQ(one.code, kOk) << one.err;
+  EXPECT_NE(one.out.find("cost_aware"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("  aging_factor=0  aging_factor=0.1\n"), std::string::npos) << one.out;
+  const Result two = run({"sim", "compare", file, "--policy", "cost_aware,fair", "--vary", vary});
+  EXPECT_NE(two.out.find("fair aging_factor=0.1\n"), std::string::npos) << two.out;
+  const std::string json = run({"sim", "compare", file, "--vary", vary, "--json"}).out;
+  EXPECT_NE(json.find("\"set\": \"policy.aging_factor=0.1\""), std::string::npos) << json;
+  // What is wrong is said before anything runs.
+  EXPECT_EQ(run({"sim", "compare", file, "--vary", "policy.aging_factor"}).err,
+            "berth sim compare: --vary: expected PATH=A,B,..., found \"policy.aging_factor\"\n"
+            "Try 'berth sim compare --help'.\n");
+  const Result wrong = run({"sim", "compare", file, "--vary", "policy.aging_factor=0,much"});
+  EXPECT_EQ(wrong.code, kBadInput);
+  EXPECT_TRUE(wrong.out.empty());
+  EXPECT_NE(wrong.err.find("much"), std::string::npos) << wrong.err;
 }
 
 TEST(Arguments, HelpBehindTheDashesIsNotAskedFor) {

@@ -45,7 +45,9 @@ constexpr std::array kSimFlags = {
 };
 constexpr std::array kCompareFlags = {
     Flag{"--policy", "A,B,...",
-         "some of fair, fifo, round_robin, cost_aware, sticky, slowdown (default: all)"},
+         "some of fair, fifo, round_robin, cost_aware, sticky, slowdown (default: all; with --vary "
+         "the scenario's own)"},
+    Flag{"--vary", "PATH=A,B,...", "a column for each of these values of a key"},
     kSeed,
     kMedians,
     kSet,
@@ -62,9 +64,11 @@ constexpr std::array<std::string_view, 5> kSimExamples = {
     "berth sim examples/multi-tenant.toml --policy fifo --json",
     "berth sim examples/model-swap.toml --timeline batches.csv --events events.jsonl",
 };
-constexpr std::array<std::string_view, 2> kCompareExamples = {
+constexpr std::array<std::string_view, 3> kCompareExamples = {
     "berth sim compare examples/noisy-neighbour.toml",
     "berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair --seeds 10",
+    "berth sim compare examples/multi-tenant.toml --policy cost_aware --vary "
+    "policy.aging_factor=0,0.01,0.1",
 };
 
 // What both commands read from their arguments; none: the exit code is set.
@@ -81,6 +85,16 @@ std::optional<core::Order> parse_policy(const std::string& name, std::string& er
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<core::Order>(found - names.begin());
   error = "no policy is named " + config::quoted(name) + config::suggestion(name, names);
+  return std::nullopt;
+}
+
+// The scenario with these settings; none: it was said what is wrong with it.
+std::optional<sim::Scenario> load(const Call& call, const std::vector<std::string>& settings) {
+  config::Diagnostics diagnostics;
+  auto scenario = sim::load_scenario(call.args.positional().front(), settings, diagnostics);
+  if (scenario) return scenario;
+  call.console.err << diagnostics.text() << diagnostics.count()
+                   << (diagnostics.count() == 1 ? " error" : " errors") << "; nothing was run\n";
   return std::nullopt;
 }
 
@@ -105,12 +119,8 @@ std::optional<Request> read_request(const Call& call, int& code) {
       return refuse("--seed: expected an integer from 0 up, found " + config::quoted(*text));
   }
 
-  config::Diagnostics diagnostics;
-  const std::vector<std::string> settings = request.arguments.values("--set");
-  auto scenario = sim::load_scenario(request.arguments.positional().front(), settings, diagnostics);
+  auto scenario = load(call, request.arguments.values("--set"));
   if (!scenario) {
-    call.console.err << diagnostics.text() << diagnostics.count()
-                     << (diagnostics.count() == 1 ? " error" : " errors") << "; nothing was run\n";
     code = kBadInput;
     return std::nullopt;
   }
@@ -222,30 +232,70 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+// The policies to compare; empty: `error` says why.
+std::vector<std::string> policies_of(const Request& request, std::string& error) {
+  const std::vector<std::string> all = config::order_names();
+  const auto given = request.arguments.value("--policy");
+  if (!given && !request.arguments.has("--vary")) return all;
+  if (!given) return {all[static_cast<std::size_t>(request.scenario.policy.order)]};
+  std::vector<std::string> names;
+  for (const std::string& name : split_at_commas(*given)) {
+    if (!parse_policy(name, error)) return {};
+    if (std::ranges::find(names, name) != names.end()) {
+      error = config::quoted(name) + " is named twice";
+      return {};
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+// "PATH=A,B" as the settings PATH=A and PATH=B; without --vary one that changes nothing, "".
+std::vector<std::string> settings_of(const Request& request, std::string& error) {
+  const auto given = request.arguments.value("--vary");
+  if (!given) return {""};
+  const std::size_t equals = given->find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    error = "expected PATH=A,B,..., found " + config::quoted(*given);
+    return {};
+  }
+  std::vector<std::string> settings;
+  for (const std::string& value : split_at_commas(given->substr(equals + 1)))
+    settings.push_back(given->substr(0, equals + 1) + value);
+  return settings;
+}
+
 int run_compare(const Call& call) {
   Console& console = call.console;
   int code = kOk;
   std::optional<Request> request = read_request(call, code);
   if (!request) return code;
 
-  std::vector<std::string> names = config::order_names();
-  if (const auto given = request->arguments.value("--policy")) names = split_at_commas(*given);
-  std::vector<PolicyRuns> policies;
-  for (const std::string& name : names) {
-    std::string error;
-    if (!parse_policy(name, error)) return bad_usage(call, "--policy: " + error);
-    if (std::ranges::find(policies, name, &PolicyRuns::policy) != policies.end()) {
-      return bad_usage(call, "--policy: " + config::quoted(name) + " is named twice");
-    }
-    policies.push_back({name, {}});
+  std::string error;
+  const std::vector<std::string> names = policies_of(*request, error);
+  if (!error.empty()) return bad_usage(call, "--policy: " + error);
+  const std::vector<std::string> varied = settings_of(*request, error);
+  if (!error.empty()) return bad_usage(call, "--vary: " + error);
+  std::vector<sim::Scenario> scenarios;
+  for (const std::string& setting : varied) {
+    std::vector<std::string> settings = request->arguments.values("--set");
+    if (!setting.empty()) settings.push_back(setting);
+    auto scenario = load(call, settings);
+    if (!scenario) return kBadInput;
+    scenarios.push_back(std::move(*scenario));
   }
+  const bool seed_given = request->arguments.has("--seed");
+  std::vector<PolicyRuns> policies;
   {
     ProgressLine progress(console, !request->arguments.has("--quiet"));
-    for (PolicyRuns& runs : policies) {
-      std::string error;
-      request->scenario.policy.order = *parse_policy(runs.policy, error);
-      progress.set_label(runs.policy + ": ");
-      runs.reports = run_seeds(request->scenario, request->seed, request->seeds, progress);
+    for (const std::string& name : names) {
+      for (std::size_t i = 0; i < scenarios.size(); ++i) {
+        scenarios[i].policy.order = *parse_policy(name, error);
+        progress.set_label(name + (varied[i].empty() ? "" : " " + varied[i]) + ": ");
+        policies.push_back({name, varied[i], {}});
+        policies.back().reports = run_seeds(
+            scenarios[i], seed_given ? request->seed : scenarios[i].seed, request->seeds, progress);
+      }
     }
   }
   if (request->arguments.has("--json")) {
@@ -257,6 +307,7 @@ int run_compare(const Call& call) {
         .begin_array();
     for (const PolicyRuns& runs : policies) {
       json.begin_object().member("policy", runs.policy);
+      if (!runs.setting.empty()) json.member("set", runs.setting);
       write_spreads(json.key("summary"), runs.reports);
       json.key("runs").begin_array();
       for (const sim::Report& report : runs.reports)
@@ -304,17 +355,20 @@ constexpr std::array kSimCommands = {
             .description = "The engine decides as it would live. docs/guide/scenarios.md explains "
                            "the keys of a scenario.",
             .examples = kSimExamples},
-    Command{.name = "sim compare",
-            .group = Group::local,
-            .summary = "run a scenario under several policies, side by side",
-            .usage = "FILE [OPTIONS]",
-            .run = run_compare,
-            .flags = kCompareFlags,
-            .positional = kScenario,
-            .description =
-                "All policies meet the same arrivals and the same luck. The columns stand in the\n"
-                "order of --policy. For the files of one run: berth sim FILE --policy NAME.",
-            .examples = kCompareExamples},
+    Command{
+        .name = "sim compare",
+        .group = Group::local,
+        .summary = "run a scenario under several policies, side by side",
+        .usage = "FILE [OPTIONS]",
+        .run = run_compare,
+        .flags = kCompareFlags,
+        .positional = kScenario,
+        .description =
+            "All policies meet the same arrivals and the same luck. The columns stand in the\n"
+            "order of --policy. --vary compares values of one key instead, under the scenario's\n"
+            "policy or under those of --policy. For the files of one run: berth sim FILE\n"
+            "--policy NAME.",
+        .examples = kCompareExamples},
 };
 
 }  // namespace

@@ -196,17 +196,26 @@ void print_distribution(std::ostream& out, const sim::Scenario& scenario,
   table.print(out);
 }
 
+static std::string column_of(const PolicyRuns& runs, bool one_policy) {
+  if (runs.setting.empty()) return runs.policy;
+  const std::size_t dot = runs.setting.find_last_of('.', runs.setting.find('='));
+  const std::string setting = runs.setting.substr(dot == std::string::npos ? 0 : dot + 1);
+  return one_policy ? setting : runs.policy + " " + setting;
+}
+
 void print_comparison(std::ostream& out, const sim::Scenario& scenario,
                       const std::vector<PolicyRuns>& policies) {
+  const bool one_policy = policies.front().policy == policies.back().policy;
   const std::vector<sim::Report>& first = policies.front().reports;
   print_title(out, scenario,
               first.size() == 1 ? "seed " + std::to_string(first.front().seed)
                                 : "medians over " + plural(first.size(), "seed") + " from " +
                                       std::to_string(first.front().seed));
   Table table;
-  std::vector<std::string> heading = {"policy"};
+  const bool varied = one_policy && !policies.front().setting.empty();
+  std::vector<std::string> heading = {varied ? policies.front().policy : "policy"};
   for (const PolicyRuns& runs : policies)
-    heading.push_back(runs.policy);
+    heading.push_back(column_of(runs, one_policy));
   table.add(std::move(heading));
   for (const Figure& figure : figures()) {
     std::vector<std::string> row = {figure.name};
@@ -221,7 +230,7 @@ void print_comparison(std::ostream& out, const sim::Scenario& scenario,
   Table tenants;
   heading = {"tenant"};
   for (const PolicyRuns& runs : policies) {
-    heading.push_back(runs.policy + " GPU");
+    heading.push_back(column_of(runs, one_policy) + " GPU");
     heading.emplace_back("wait p99");
   }
   tenants.add(std::move(heading));

@@ -19,10 +19,11 @@ void print_distribution(std::ostream& out, const sim::Scenario& scenario,
 
 struct PolicyRuns {
   std::string policy;
+  std::string setting;  // "PATH=VALUE" of --vary, or empty
   std::vector<sim::Report> reports;
 };
 
-// Policies side by side; with several seeds the medians.
+// Policies, or values of a key, side by side; with several seeds the medians.
 void print_comparison(std::ostream& out, const sim::Scenario& scenario,
                       const std::vector<PolicyRuns>& policies);
 

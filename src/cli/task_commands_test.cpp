@@ -47,6 +47,25 @@ TEST_F(TaskCommands, TasksThatWaitHaveTheReasonOfTheEngine) {
   EXPECT_EQ(server.calls("ExplainTask"), 20U) << "names need no reason";
 }
 
+// Of a reason without a sentence the numbers are known, not what they count.
+TEST_F(TaskCommands, NumbersWithoutASentenceAreNotGuessedAt) {
+  v1::ListTasksResponse answer;
+  *answer.add_tasks() = pending_task();
+  answer.mutable_tasks(0)->set_state(v1::WAITING);
+  v1::Reason& reason = *answer.mutable_tasks(0)->mutable_reason();
+  reason.Clear();
+  reason.set_code("queue_full");
+  reason.set_unit("tasks");
+  reason.set_subject("llm");
+  reason.set_need(3);
+  reason.set_have(2);
+  server.answer("ListTasks", answer);
+  const std::string out = run({"tasks"}).out;
+  EXPECT_NE(out.find("queue_full: asked for 3 tasks, available or allowed: 2 tasks (llm)"),
+            std::string::npos)
+      << out;
+}
+
 TEST_F(TaskCommands, TasksAreSortedByTheirColumns) {
   v1::ListTasksResponse answer;
   const std::vector<std::pair<std::string, std::int64_t>> tasks = {

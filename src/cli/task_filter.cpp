@@ -46,10 +46,11 @@ std::string tenant_words(const Call& call) {
 std::string sentence_of(const v1::Reason& reason) {
   std::string text = reason.message().empty() ? reason.code() : reason.message();
   if (!reason.message().empty() || (reason.need() == 0 && reason.have() == 0)) return text;
+  // Whether `have` is what there is or what is allowed, the message would say.
   const std::string unit = reason.unit().empty() ? "" : " " + reason.unit();
-  text += ": needs " + std::to_string(reason.need()) + unit + ", ";
-  text += reason.subject().empty() ? "there is " : reason.subject() + " has ";
-  return text + std::to_string(reason.have()) + unit;
+  text += ": asked for " + std::to_string(reason.need()) + unit;
+  text += ", available or allowed: " + std::to_string(reason.have()) + unit;
+  return reason.subject().empty() ? text : text + " (" + reason.subject() + ")";
 }
 
 std::string result_text(const v1::TaskResult& result) {

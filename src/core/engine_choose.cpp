@@ -84,22 +84,28 @@ void carry_out(const State& state, const RoomPlan& plan, Actions& out) {
 }
 
 // Starts the queue's next batch where all of it fits, if anywhere; idle models that cut it short go
-// first where that pays.
+// first where that pays. Only a batch that leaves out somebody is looked at as a whole.
 bool start(const State& state, QueueId queue, Actions& out) {
   const Placement placement = place_head(state, queue);
   if (!placement) return false;
-  if (placement.gpus.size() == 1) {
-    const GpuId gpu = placement.gpus.front();
-    if (const GpuId roomier = roomier_gpu(state, queue, gpu)) {
-      out.push_back(build_batch(state, queue, {roomier}));
-      return true;
-    }
-    if (const RoomPlan plan = plan_larger_batch(state, queue, gpu)) {
-      carry_out(state, plan, out);
-      return true;
+  const GpuId gpu = placement.gpus.front();
+  BatchStarted batch = build_batch(state, queue, placement.gpus);
+  if (batch.tasks.size() < next_batch_size(state, queue)) {
+    const BatchNeed whole = whole_batch(state, queue, gpu);
+    if (whole.vram > free_vram(state.gpu(gpu))) {
+      if (const GpuId roomier = roomier_gpu(state, queue, whole.vram)) {
+        out.push_back(build_batch(state, queue, {roomier}));
+        return true;
+      }
+      const auto now = static_cast<std::int64_t>(batch.tasks.size());
+      const LargerBatch larger{now, whole.tasks, whole.vram};
+      if (const RoomPlan plan = plan_larger_batch(state, queue, gpu, larger)) {
+        carry_out(state, plan, out);
+        return true;
+      }
     }
   }
-  out.push_back(build_batch(state, queue, placement.gpus));
+  out.push_back(std::move(batch));
   return true;
 }
 
@@ -273,8 +279,11 @@ bool keep_from_batch(const State& state, QueueId queue, const OrderKey& key, Act
   if (state.placed.plan.reservations.empty()) return false;
   const Placement placement = place_head(state, queue);
   if (!placement || placement.gpus.size() != 1) return false;
-  const GpuId roomier = roomier_gpu(state, queue, placement.gpus.front());
-  const GpuId gpu = roomier ? roomier : placement.gpus.front();
+  GpuId gpu = placement.gpus.front();
+  const BatchNeed whole = whole_batch(state, queue, gpu);
+  if (whole.vram > free_vram(state.gpu(gpu))) {
+    if (const GpuId roomier = roomier_gpu(state, queue, whole.vram)) gpu = roomier;
+  }
   const Reservation* r = delayed_by_batch(state, queue, gpu);
   if (r == nullptr || state.gpu(gpu).held_for) return false;
   const TaskNo task{r->handle};

@@ -8,6 +8,7 @@
 #include "core/placement/placed_reasons.h"
 #include "core/placement/placement.h"
 #include "core/state/flow_cursor.h"
+#include "core/state/placed_order.h"
 #include "core/timeline/estimate.h"
 
 namespace berth::core {
@@ -68,14 +69,43 @@ void count_ahead(const State& state, std::uint32_t slot, Explanation& out) {
   }
 }
 
-bool starts_next(const State& state, TaskNo task, TaskNo& first) {
-  Actions next;
-  if (!next_decision(state, next)) return false;
-  const auto* batch = std::get_if<BatchStarted>(&next.back());
-  if (batch == nullptr) return false;
-  first = batch->tasks.front().task;
-  return std::any_of(batch->tasks.begin(), batch->tasks.end(),
-                     [&](const StartedTask& started) { return started.task == task; });
+// What would be decided now, as a task sees it.
+struct Next {
+  bool is_own = false;  // it starts
+  TaskNo first;         // who starts, or is cared for first; none: nobody
+  bool starts = false;  // `first` starts
+  Reason reason;        // what else is done first
+};
+
+TaskNo leader_of(const State& state, QueueId id) {
+  const std::uint32_t slot = state.queue(id).leader_slot;
+  return slot == kNoSlot ? TaskNo::none() : state.tasks.row(slot).no;
+}
+
+Next next_for(const State& state, TaskNo task) {
+  Actions actions;
+  if (!next_decision(state, actions)) return {};
+  const Action& last = actions.back();
+  Next next;
+  if (const auto* batch = std::get_if<BatchStarted>(&last)) {
+    next.first = batch->tasks.front().task;
+    next.starts = true;
+    next.is_own = std::any_of(batch->tasks.begin(), batch->tasks.end(),
+                              [&](const StartedTask& started) { return started.task == task; });
+  } else if (const auto* held = std::get_if<HoldGpu>(&last)) {
+    next.first = held->task ? held->task : leader_of(state, held->queue);
+    next.reason = about(ReasonCode::gpu_held, held->gpu.value);
+  } else if (const auto* released = std::get_if<ReleaseHold>(&last)) {
+    next.reason = about(ReasonCode::gpu_held, released->gpu.value);
+  } else if (const auto* load = std::get_if<LoadModel>(&last)) {
+    next.reason = about(ReasonCode::model_loading, load->gpu.value);
+  } else if (const auto* eviction = std::get_if<EvictModel>(&last)) {
+    next.reason = about(ReasonCode::models_in_the_way, eviction->gpu.value);
+  } else if (const auto* passed = std::get_if<QueuePassedOver>(&last)) {
+    next.first = leader_of(state, passed->queue);
+    next.reason = passed->reason;
+  }
+  return next;
 }
 
 // Names the GPU where the model will be there first.
@@ -141,12 +171,56 @@ Reason about_tenant(const State& state, TenantId id, std::int64_t use) {
                limit_of(tenant.spec)->value);
 }
 
+// Who comes before a task, and how many of them are known.
+struct Before {
+  TaskNo first;
+  std::uint64_t tasks = 0;
+};
+
+// Of placed work: as a pass over it would look at them.
+Before placed_before(State& state, std::uint32_t slot) {
+  Before before;
+  PlacedOrder order(state);
+  order.add_all();
+  for (std::uint64_t looks = 0; looks < kAheadCounted; ++looks) {
+    const auto item = order.next();
+    if (!item || item->slot == slot) break;
+    if (item->slot == kNoSlot) {
+      order.enter(*item);
+      continue;
+    }
+    if (!before.first) before.first = state.tasks.row(item->slot).no;
+    ++before.tasks;
+  }
+  return before;
+}
+
+// Names whoever is served next; where nobody is, who leads the queue or the placed work. Where that
+// is the task itself, nobody comes first: what is done before it starts is the reason.
+void explain_order(State& state, std::uint32_t slot, const Next& next, Explanation& out) {
+  const TaskRow& row = state.tasks.row(slot);
+  Before before{leader_of(state, row.queue), out.position.value_or(1) - 1};
+  if (row.shape != kNoSlot) before = placed_before(state, slot);
+  if (next.first && next.first != row.no) before.first = next.first;
+  if (!before.first || before.first == row.no) {
+    if (next.reason) {
+      out.binding.push_back(next.reason);
+    } else if (const auto kept = state.kept.find(row.no); kept != state.kept.end()) {
+      out.binding.push_back(about(ReasonCode::gpu_reserved, kept->second.front().value));
+    }
+    return;
+  }
+  // At least the one that is named, which may be another queue's.
+  const auto tasks = static_cast<std::int64_t>(std::max<std::uint64_t>(1, before.tasks));
+  out.binding.push_back(about(ReasonCode::behind_in_order, before.first.value, tasks));
+}
+
 void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
   const TaskRow& row = state.tasks.row(slot);
   const Queue& queue = state.queue(row.queue);
   count_ahead(state, slot, out);
-  TaskNo first;
-  if (starts_next(state, row.no, first)) return;
+  const Next next = next_for(state, row.no);
+  if (next.is_own) return;
 
   const std::int64_t use = row.share * row.gpus;
   if (queue.paused) out.binding.push_back(about(ReasonCode::queue_paused, row.queue.value));
@@ -189,16 +263,8 @@ void explain_pending(State& state, std::uint32_t slot, Explanation& out) {
     out.binding.push_back(about(ReasonCode::behind_in_flow, state.tasks.row(cursor.slot()).no.value,
                                 static_cast<std::int64_t>(out.ahead_in_flow)));
   }
-  const bool waits_its_turn = first && queue.ready && row.shape == kNoSlot;
-  if (out.binding.empty() || waits_its_turn) {
-    // Whoever starts next; where nobody does, who leads the queue.
-    const bool led_by_another = queue.leader_slot != kNoSlot && queue.leader_slot != slot;
-    if (!first && led_by_another) first = state.tasks.row(queue.leader_slot).no;
-    const std::uint64_t before = out.position.value_or(1) - 1;
-    out.binding.push_back(about(ReasonCode::behind_in_order,
-                                first ? first.value : Reason::kNoSubject,
-                                static_cast<std::int64_t>(before)));
-  }
+  const bool waits_its_turn = next.starts && queue.ready && row.shape == kNoSlot;
+  if (out.binding.empty() || waits_its_turn) explain_order(state, slot, next, out);
   // Nobody knows for how long.
   if (queue.paused || binding || queue_is_full) out.start.reset();
 }

@@ -73,10 +73,37 @@ bool have_is_limit(core::ReasonCode code) {
   for (const core::ReasonCode limit :
        {tenant_queue_full, queue_full, cluster_queue_full, tokens_over_bucket, daily_tokens_spent,
         gpus_over_max, gpus_over_task_max, would_start_late, queue_at_max, tenant_at_max,
-        infrastructure_lost, gang_with_model, group_at_limit}) {
+        infrastructure_lost, gang_with_model, group_at_limit, waited_too_long, attempts_spent,
+        poison_held}) {
     if (code == limit) return true;
   }
   return false;
+}
+
+// What the numbers of a reason say, to stand behind its sentence; empty: nothing.
+std::string numbers_of(const core::Reason& reason, std::string_view unit) {
+  using enum core::ReasonCode;
+  if (unit.empty()) return "";
+  const std::string need = amount(reason.need, unit);
+  const std::string have = amount(reason.have, unit);
+  switch (reason.code) {
+    case waits_for_time:
+      return ": in " + amount(reason.need - reason.have, unit);
+    case mig_start_short:
+      return ": " + std::to_string(reason.have) + " of " + need;
+    case load_not_worth:
+      return ": it costs " + need + " and saves " + have;
+    case models_in_the_way:
+      return reason.need > 0 ? ": " + need + " of work" : "";
+    case load_failed:
+      return ": " + need + " failed";
+    default:
+      break;
+  }
+  if (counts_others(reason.code)) return reason.need > 0 ? ": " + need : "";
+  if (reason.need == reason.have) return "";
+  if (have_is_limit(reason.code)) return ": " + need + ", and the limit is " + have;
+  return ": needs " + need + ", has " + have;
 }
 
 }  // namespace
@@ -98,21 +125,11 @@ ReasonWords words_of(const core::Reason& reason, const Board& board, const Reaso
   words.unit = info.unit;
   words.never = info.never;
   words.message = info.sentence;
-  if (reason.code == core::ReasonCode::waits_for_time) {
-    words.message += ": in " + amount(reason.need - reason.have, info.unit);
-  } else if (reason.code == core::ReasonCode::mig_profile_absent) {
+  if (reason.code == core::ReasonCode::mig_profile_absent) {
     words.message +=
         ": there are " + core::mig::names_of_geometries(static_cast<std::uint64_t>(reason.have));
-  } else if (reason.code == core::ReasonCode::mig_start_short) {
-    words.message += ": " + std::to_string(reason.have) + " of " + amount(reason.need, info.unit);
-  } else if (counts_others(reason.code)) {
-    if (reason.need > 0) words.message += ": " + amount(reason.need, info.unit);
-  } else if (!info.unit.empty() && reason.need != reason.have) {
-    words.message += have_is_limit(reason.code)
-                         ? ": " + amount(reason.need, info.unit) + ", and the limit is " +
-                               amount(reason.have, info.unit)
-                         : ": needs " + amount(reason.need, info.unit) + ", has " +
-                               amount(reason.have, info.unit);
+  } else {
+    words.message += numbers_of(reason, info.unit);
   }
   const bool is_own = whom.own && info.subject == "task" && reason.subject == whom.own.value;
   if (info.subject.empty() || reason.subject == core::Reason::kNoSubject || is_own) return words;

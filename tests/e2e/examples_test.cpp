@@ -31,6 +31,23 @@ TEST(MultiTenant, FairKeepsTheFloodFromTheOthers) {
   EXPECT_LT(10 * product_p99("fair"), product_p99("fifo"));
 }
 
+// docs/guide/examples.md: with its default ageing cost_aware is nearly fifo under a backlog.
+TEST(MultiTenant, CostAwareAgesIntoFifo) {
+  const auto product_p99 = [](const std::string& flags) {
+    return e2e::number_of(run("multi-tenant", flags), "tenants", "product", {"wait_ms", "p99"});
+  };
+  const std::string cost_aware = "--policy cost_aware --set policy.aging_factor=";
+  const double fifo = product_p99("--policy fifo");
+  const double none = product_p99(cost_aware + "0");
+  const double little = product_p99(cost_aware + "0.001");
+  const double by_default = product_p99("--policy cost_aware");
+  EXPECT_EQ(by_default, product_p99(cost_aware + "0.1"));
+  EXPECT_LT(2 * none, little);
+  EXPECT_LT(2 * little, product_p99(cost_aware + "0.01"));
+  EXPECT_LT(10 * none, by_default);
+  EXPECT_NEAR(by_default, fifo, 0.1 * fifo);
+}
+
 TEST(NoisyNeighbour, UnderFairTheQuietGetWhatTheyAskForAndTheFloodTheRest) {
   const std::string fair = run("noisy-neighbour", "--policy fair");
   const std::string fifo = run("noisy-neighbour", "--policy fifo");

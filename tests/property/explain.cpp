@@ -14,6 +14,19 @@ struct Told {
   std::vector<TaskNo> unexplained;  // waiting, nothing binds
 };
 
+// Those who come first are named and counted.
+void check_subject(TaskNo task, const core::Explanation& explanation) {
+  for (const core::Reason& reason : explanation.binding) {
+    const bool names_others = reason.code == core::ReasonCode::behind_in_order ||
+                              reason.code == core::ReasonCode::behind_in_flow;
+    if (!names_others) continue;
+    if (reason.subject == core::Reason::kNoSubject || reason.subject == task.value ||
+        reason.need < 1) {
+      throw Broken("task " + std::to_string(task.value) + " waits for others, and nobody says who");
+    }
+  }
+}
+
 Told ask_all(const core::Engine& engine) {
   Told told;
   const core::State& state = engine.state();
@@ -22,6 +35,7 @@ Told ask_all(const core::Engine& engine) {
     const TaskNo task = state.tasks.row(slot).no;
     const auto explanation = engine.explain(task);
     if (!explanation) throw Broken("task " + std::to_string(task.value) + " is not explained");
+    check_subject(task, *explanation);
     if (!explanation->binding.empty()) continue;
     if (explanation->state == core::TaskState::pending) told.starts.insert(task);
     if (explanation->state == core::TaskState::waiting) told.unexplained.push_back(task);

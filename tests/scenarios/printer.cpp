@@ -54,6 +54,7 @@ std::string amounts(const Reason& reason, const ReasonInfo& info) {
     case ReasonCode::mig_start_short:
       return have + " of " + need + unit;
     case ReasonCode::behind_in_flow:
+    case ReasonCode::behind_in_order:
     case ReasonCode::load_failed:
       return need + unit;
     default:

@@ -152,8 +152,11 @@ class Service(SchedulerServicer):
                 if status.reason.code:
                     answer.binding.append(status.reason)
                 elif answer.ahead_in_queue:
+                    ahead = answer.ahead_in_queue
+                    tasks = "1 task" if ahead == 1 else f"{ahead} tasks"
                     answer.binding.append(pb.Reason(
-                        code="behind_in_order", message="others come first in the order"))
+                        code="behind_in_order", need=ahead, unit="tasks",
+                        message=f"others come first in the order: {tasks}"))
         return answer
 
     def CancelTask(self, request: pb.CancelTaskRequest, context: Any) -> pb.CancelTaskResponse:

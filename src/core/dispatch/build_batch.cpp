@@ -38,7 +38,7 @@ class Draft {
 
   bool take(std::uint32_t slot) {
     const TaskRow& row = state_.tasks.row(slot);
-    if (full() || vram_.value + row.vram > room_.value) return false;
+    if (full() || row.vram > room_.value - vram_.value) return false;
     if (row.share > leader_.share || row.gpus != leader_.gpus) return false;
     // Its part of the batch may be more than its own share, never more than the batch's.
     const Milli use{leader_.share * leader_.gpus};
@@ -208,6 +208,13 @@ BatchStarted build_placed(const State& state, std::uint32_t slot, const Place& p
     batch.vram += Mib{state.tasks.row(slots[i]).vram};
   add_tasks(state, slots, batch);
   return batch;
+}
+
+BatchNeed whole_batch(const State& state, QueueId id, GpuId gpu) {
+  const Queue& queue = state.queue(id);
+  Draft draft(state, queue.leader_slot, Mib{INT64_MAX});
+  fill(state, queue, {gpu}, draft);
+  return {static_cast<std::uint32_t>(draft.slots().size()), draft.vram()};
 }
 
 BatchStarted build_batch(const State& state, QueueId id, const std::vector<GpuId>& gpus) {

@@ -18,6 +18,15 @@ namespace berth::core {
 // The batch that starts on these GPUs now. Changes nothing. REQUIRES that the head fits there.
 BatchStarted build_batch(const State& state, QueueId queue, const std::vector<GpuId>& gpus);
 
+// What the queue's next batch would be, were VRAM no limit: a walk over at most max_batch_size
+// tasks.
+struct BatchNeed {
+  std::uint32_t tasks = 0;
+  Mib vram;
+};
+// `gpu`: where it would start; its speed and price decide who is next, where tenants compete.
+BatchNeed whole_batch(const State& state, QueueId queue, GpuId gpu);
+
 // How many tasks of its queue would be taken before this one, if nothing came and all had room.
 // None: more than are counted. REQUIRES a pending task of a flow that competes in its queue.
 std::optional<std::uint64_t> tasks_before(const State& state, std::uint32_t slot);

@@ -106,7 +106,9 @@ namespace berth::core {
   X(queue_full, false, "tasks", "queue", "the queue's max_queue_size is reached")                 \
   X(gpus_over_task_max, true, "GPUs", "queue", "more GPUs than a task of its queue may ask for")  \
   X(gpu_reserved, false, "", "gpu", "the free GPUs are reserved for work that comes first")       \
-  X(group_at_limit, false, "tasks", "", "its array has as many tasks at once as it may")
+  X(group_at_limit, false, "tasks", "", "its array has as many tasks at once as it may")          \
+  X(long_work_short, false, "milli-GPUs", "",                                                     \
+    "too much of the GPUs that long work may have together (policy.long_share) is in use")
 
 enum class ReasonCode : std::uint8_t {
 #define X(name, never, unit, subject, sentence) name,

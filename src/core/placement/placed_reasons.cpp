@@ -224,6 +224,30 @@ Reason behind_reservation(const State& state) {
   return {ReasonCode::behind_reservation, 0, 0, first.handle, first.start};
 }
 
+// It fits, but the plan has no room for it: work on a GPU that drains counts there until it ends.
+Reason lack_in_plan(const State& state, const Shape& shape) {
+  const PlacedPlan& plan = state.placed.plan;
+  if (!plan.kept || !plan.long_work.cap || shape.gpus == 0) return {};
+  const std::int64_t amount = std::int64_t{shape.share} * shape.gpus;
+  const auto free_in = [&](PoolId pool) {
+    return plan.pools.profile(pool).level(state.now, state.now);
+  };
+  std::int64_t most = 0;
+  if (shape.gpus == 1) {
+    for (const Cell& cell : state.placed.cells) {
+      const bool counts = !cell.gpus.empty() && allows(shape.kinds, cell.view.kind);
+      if (counts) most = std::max(most, free_in(cell.pool));
+    }
+  } else {
+    most = free_in(plan.all);
+  }
+  if (most >= amount) return {};
+  const Parts all{{plan.all, amount}};
+  Reason reason = short_of(ReasonCode::gpus_short, shape.gpus, most / kWholeGpu.value);
+  reason.at = plan.pools.next_end(all, state.now);
+  return reason;
+}
+
 }  // namespace
 
 Time likely_end(const State& state, const Lease& lease) {
@@ -241,13 +265,16 @@ PlacedReason why_not_placed(const State& state, std::uint32_t slot) {
     out.reason = {ReasonCode::preempting, shape.gpus, free, row.no.value, Time::never()};
     return out;
   }
-  if (state.placed.cells_stale) return out;
+  const bool is_mig = shape.profile != mig::kNoProfile;  // what needs no cells
+  if (state.placed.cells_stale && !is_mig) return out;
   out.reason = lack_of(state, shape);
-  const Reservation* own = reservation_of(state.placed.plan.reservations, row.no.value);
-  const bool is_mig = shape.profile != mig::kNoProfile;
   if (!out.reason) {
     if (is_mig) return out;
-    if (own == nullptr && !state.placed.plan.reservations.empty()) {
+    out.reason = long_work_lack(state, row, shape);
+    if (!out.reason) out.reason = lack_in_plan(state, shape);
+    if (out.reason) return out;
+    const std::vector<Reservation>& planned = state.placed.plan.reservations;
+    if (!planned.empty() && planned.front().handle != row.no.value) {
       out.reason = behind_reservation(state);
     }
     return out;

@@ -85,11 +85,10 @@ Placement place_head(const State& state, QueueId queue) {
   return place_task(state, state.tasks.row(state.queue(queue).leader_slot));
 }
 
-GpuId roomier_gpu(const State& state, QueueId id, GpuId gpu) {
+GpuId roomier_gpu(const State& state, QueueId id, Mib need) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const Mib need{std::int64_t{next_batch_size(state, id)} * head.vram};
-  if (need <= free_vram(state.gpu(gpu)) || !queue.holds.empty()) return GpuId::none();
+  if (!queue.holds.empty()) return GpuId::none();
   const FitIndex& fit = queue.spec.model ? state.model(queue.spec.model).fit : state.free_fit;
   return fit.find(need, Milli{head.share}, state.policy.gpu_load_threshold, state.policy.packing)
       .value_or(GpuId::none());

@@ -23,9 +23,9 @@ Placement place_head(const State& state, QueueId queue);
 // The same for any pending task, as if it led its queue.
 Placement place_task(const State& state, const TaskRow& task);
 
-// Where the head's GPU would cut the queue's next batch short: a GPU that has room for all of it.
-// None: it is not cut short, or nobody has.
-GpuId roomier_gpu(const State& state, QueueId queue, GpuId gpu);
+// Where the head's GPU would cut the queue's next batch short: a GPU that has room for `need`,
+// which is all of it. None: no GPU has, or the queue has a GPU of its own to start on (a hold).
+GpuId roomier_gpu(const State& state, QueueId queue, Mib need);
 
 // The VRAM that the queue's head needs on a GPU that holds nothing yet, weights included.
 Mib largest_need(const State& state, QueueId queue);

@@ -217,28 +217,25 @@ RoomPlan plan_room(const State& state, QueueId id, bool forced) {
   return plan;
 }
 
-RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu) {
+RoomPlan plan_larger_batch(const State& state, QueueId id, GpuId gpu, const LargerBatch& batch) {
   const Queue& queue = state.queue(id);
   const TaskRow& head = state.tasks.row(queue.leader_slot);
-  const std::int64_t wanted = next_batch_size(state, id);
-  const std::int64_t free = free_vram(state.gpu(gpu)).value;
-  if (wanted * head.vram <= free) return {};
-  const IdleCopies victims =
-      choose_victims(state, gpu, Mib{wanted * head.vram}, queue.spec.model, false);
+  const IdleCopies victims = choose_victims(state, gpu, batch.vram, queue.spec.model, false);
   if (victims.models.empty()) return {};
-  std::int64_t freed = free;
+  std::int64_t freed = free_vram(state.gpu(gpu)).value;
   Duration reloads{0};
   for (const ModelId model : victims.models) {
     freed += find_residence(state.gpu(gpu), model)->weights.value;
     reloads = reloads + predict_load(state.model(model), state.gpu(gpu).spec.kind);
   }
-  const std::int64_t now = std::max<std::int64_t>(1, free / head.vram);
-  const std::int64_t then = std::min(wanted, freed / head.vram);
+  // Its tasks count alike here: who is next after the whole batch is not known.
+  const std::int64_t then = std::min(batch.wanted, freed * batch.wanted / batch.vram.value);
   const auto time_for_backlog = [&](std::int64_t size) {
-    const Duration batch = predict_batch(queue, size, head.expected_run, kWholeGpu);
-    return scale(batch.ns, queue.startable, size);
+    const Duration run = predict_batch(queue, size, head.expected_run, kWholeGpu);
+    return scale(run.ns, queue.startable, size);
   };
-  if (then <= now || time_for_backlog(now) - time_for_backlog(then) < reloads.ns) return {};
+  if (then <= batch.now) return {};
+  if (time_for_backlog(batch.now) - time_for_backlog(then) < reloads.ns) return {};
   RoomPlan plan;
   plan.lost = reloads;
   for (const ModelId model : victims.models)

@@ -54,7 +54,12 @@ RoomPlan plan_room(const State& state, QueueId queue, bool forced);
 // Where idle models on this GPU cut the queue's next batch short: those that go because larger
 // batches save the backlog more time than loading them again would take. (Who was not asked for yet
 // may be soon: nothing but the reload is a safe price where all that is won is time.)
-RoomPlan plan_larger_batch(const State& state, QueueId queue, GpuId gpu);
+struct LargerBatch {
+  std::int64_t now = 1;     // tasks that fit as it is
+  std::int64_t wanted = 1;  // tasks of the whole batch, and the VRAM that they take
+  Mib vram;
+};
+RoomPlan plan_larger_batch(const State& state, QueueId queue, GpuId gpu, const LargerBatch& batch);
 
 // What the load would be charged, in the unit of the tenants' counter of the queue's leader.
 std::int64_t load_charge(const State& state, QueueId queue);

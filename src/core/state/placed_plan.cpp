@@ -250,6 +250,20 @@ const Reservation* delayed_by_batch(const State& state, QueueId id, GpuId gpu) {
   return first_delayed(plan.pools, plan.reservations, parts, state.now, run);
 }
 
+Reason long_work_lack(const State& state, const TaskRow& row, const Shape& shape) {
+  const PlacedPlan& plan = state.placed.plan;
+  if (!plan.kept || state.placed.cells_stale || !plan.long_work.cap) return {};
+  Parts way;
+  cap_long_work(plan.pools, plan.long_work, planned_run(state, row, {}),
+                std::int64_t{shape.share} * shape.gpus, way);
+  if (way.empty()) return {};
+  const std::int64_t free = plan.pools.profile(plan.long_work.cap).level(state.now, state.now);
+  if (free >= way.front().amount) return {};
+  const Time again = plan.pools.next_end(way, state.now);
+  return {ReasonCode::long_work_short, way.front().amount, std::max<std::int64_t>(0, free),
+          Reason::kNoSubject, again};
+}
+
 void forget_reservations(State& state) {
   PlacedPlan& plan = state.placed.plan;
   if (plan.kept) {

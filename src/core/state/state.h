@@ -346,6 +346,9 @@ OrderKey placed_key_of(const State& state, std::uint32_t slot);
 // The reservation that the queue's next batch would delay if it started on this GPU now; null:
 // none.
 const Reservation* delayed_by_batch(const State& state, QueueId queue, GpuId gpu);
+// Of a pending placed task that is long work: long_work_short, if the GPUs that are for long work
+// have no room for it now. None: they have.
+Reason long_work_lack(const State& state, const TaskRow& row, const Shape& shape);
 
 // --- preemption (state/claim_ops.cpp) ---------------------------------------------------------
 

@@ -27,7 +27,7 @@ namespace berth::core {
 struct State;
 
 // Goes up when the same events lead to other actions. Golden journals notice.
-inline constexpr std::uint32_t kBehaviour = 6;
+inline constexpr std::uint32_t kBehaviour = 7;
 
 class Engine {
  public:

@@ -318,7 +318,7 @@ TEST_F(Promises, OfALeaseThatWasTakenInByHalfTheOtherHalfIsPutBack) {
   EXPECT_TRUE(desk_.ended.empty());
   ASSERT_EQ(desk_.agent.leases.size(), 2U);
   EXPECT_EQ(desk_.agent.leases[1].tasks(0).task_no(), second.value);
-  EXPECT_EQ(desk_.agent.leases[1].tasks(0).attempt(), 1U);
+  EXPECT_EQ(desk_.agent.leases[1].tasks(0).attempt(), 2U);
 }
 
 // ---- Signals

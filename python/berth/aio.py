@@ -313,7 +313,7 @@ class AsyncClient:
         try:
             start = await self._last_sequence(bounded)
             task = await self._get_task(task_id, user_id, bounded)
-            if not task.ended:
+            if not task.ended and task.array is None:  # events are those of single tasks
                 await self._watch(task, start, within)
             backoff = Backoff()
             while True:

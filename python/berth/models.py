@@ -115,6 +115,7 @@ class Task:
     result: Optional[Result] = None  # of the last attempt
     spec: Optional[specs.TaskSpec] = None  # when asked for
     history: tuple[Attempt, ...] = ()  # when asked for
+    array: Optional[dict[str, int]] = None  # of an array's id: how many of its tasks are in a state
 
     @property
     def ended(self) -> bool:
@@ -153,7 +154,9 @@ class Task:
             gpu_memory_mb=message.gpu_memory_mb,
             result=Result.read(message.result) if message.HasField("result") else None,
             spec=specs.from_message(message.spec) if message.HasField("spec") else None,
-            history=tuple(Attempt.read(attempt) for attempt in message.history))
+            history=tuple(Attempt.read(attempt) for attempt in message.history),
+            array=({enum_name(pb.TaskState, count.state): count.tasks
+                    for count in message.array.states} if message.HasField("array") else None))
 
 
 _STATUS_KEYS = ("task_id", "task_no", "user_id", "task_type", "status", "reason", "position",

@@ -238,6 +238,28 @@ TEST_F(OutputsTest, IsKeptAfterTheAcknowledgementAndARestartUntilItsTimeIsOver) 
   EXPECT_NE(logs(agent, 3).error, "");
 }
 
+// A task that was put back for other work is the same task with the next number.
+TEST_F(OutputsTest, WhatAStoppedAttemptWroteIsThereBesideTheNext) {
+  RunningAgent agent(options());
+  agent.give(welcome());
+  agent.give(script_lease(1, "echo first; exec sleep 60"));
+  agent.give(ask(1, 1, 1, true));
+  agent.sent.next([](const auto& m) { return m.log().data() == "first\n"; });
+  agent.give(testing::stop(1, 0));
+  agent.sent.outcomes(1);
+  berth::v1::Lease again = command_lease(2, {"echo", "second"});
+  again.mutable_tasks(0)->set_attempt(2);
+  agent.give(again);
+  agent.sent.outcomes(2);
+  for (const bool acknowledged : {false, true}) {
+    if (acknowledged) agent.give(acknowledge(4));
+    agent.give(ask(2, 1, 1));
+    EXPECT_EQ(logs(agent, 2).out, "first\n");
+    agent.give(ask(3, 1, 2));
+    EXPECT_EQ(logs(agent, 3).out, "second\n");
+  }
+}
+
 // ---- Room on the disk
 // ----------------------------------------------------------------------------
 

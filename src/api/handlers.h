@@ -61,7 +61,8 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
 
   struct SpecAt {
     v1::TaskSpec spec;
-    std::string path;  // where it stands in the request, for errors
+    std::string path;     // where it stands in the request, for errors
+    std::string indices;  // of the array it comes from
   };
   void submit_array(const Caller& caller, const v1::SubmitTaskRequest& request,
                     Reply<v1::SubmitTaskResponse> reply);

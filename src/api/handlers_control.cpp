@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "api/arrays.h"
 #include "api/handlers.h"
 #include "api/outcomes.h"
 #include "api/submit_problem.h"
@@ -22,7 +23,13 @@ bool is_empty(const v1::TaskFilter& filter) { return filter.ByteSizeLong() == 0;
 std::variant<TaskNo, Problem> find_live(const ApiContext& context, const Caller& caller,
                                         const std::string& task_id, const std::string& user_id) {
   auto found = find_task(context, caller, {.task_id = task_id, .user_id = user_id});
-  if (auto* problem = std::get_if<Problem>(&found)) return std::move(*problem);
+  if (auto* problem = std::get_if<Problem>(&found)) {
+    if (find_array(context, caller, task_id, user_id)) {
+      problem->message +=
+          "; there is an array of this id: name its tasks, as in \"" + task_id + "[0]\"";
+    }
+    return std::move(*problem);
+  }
   const auto& task = std::get<FoundTask>(found);
   if (task.status.reason().code() == "cancelling") {
     return Problem{.code = Code::failed_precondition,
@@ -145,13 +152,17 @@ void Handlers::cancel_task(const Caller& caller, const v1::CancelTaskRequest& re
   if (!request.task_id().empty()) {
     auto found =
         find_task(context_, caller, {.task_id = request.task_id(), .user_id = request.user_id()});
-    if (auto* problem = std::get_if<Problem>(&found)) {
-      return cancelling->reply(std::move(*problem));
-    }
     // One that has ended is matched and left as it is, so that asking twice does no harm.
-    const auto& task = std::get<FoundTask>(found);
-    cancelling->response.set_matched(1);
-    if (task.live) cancelling->tasks.push_back(TaskNo{task.status.task_no()});
+    if (const auto* task = std::get_if<FoundTask>(&found)) {
+      cancelling->response.set_matched(1);
+      if (task->live) cancelling->tasks.push_back(TaskNo{task->status.task_no()});
+    } else if (const auto array =
+                   find_array(context_, caller, request.task_id(), request.user_id())) {
+      cancelling->tasks = live_tasks_of(context_, *array);
+      cancelling->response.set_matched(cancelling->tasks.size());
+    } else {
+      return cancelling->reply(std::move(std::get<Problem>(found)));
+    }
   } else {
     v1::TaskFilter filter = request.filter();
     if (!request.group().empty()) filter.set_group(request.group());

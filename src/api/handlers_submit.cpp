@@ -86,7 +86,7 @@ void Handlers::submit_array(const Caller& caller, const v1::SubmitTaskRequest& r
   if (auto* flaws = std::get_if<1>(&tasks)) return reply(bad_request(std::move(*flaws)));
   std::vector<SpecAt> specs;
   for (v1::TaskSpec& task : std::get<0>(tasks))
-    specs.push_back({std::move(task), "task."});
+    specs.push_back({std::move(task), "task.", request.task().array().indices()});
   submit_all(caller, specs, request.request_id(),
              [id = request.task().task_id(),
               reply = std::move(reply)](Answer<v1::SubmitWorkflowResponse>&& answer) {
@@ -109,7 +109,7 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
   for (int i = 0; i < request.tasks_size(); ++i) {
     const std::string path = "tasks[" + std::to_string(i) + "].";
     if (!is_array(request.tasks(i))) {
-      specs.push_back({request.tasks(i), path});
+      specs.push_back({request.tasks(i), path, {}});
       continue;
     }
     auto tasks = tasks_of_array(request.tasks(i), path, kWorkflowMax);
@@ -118,7 +118,7 @@ void Handlers::submit_workflow(const Caller& caller, const v1::SubmitWorkflowReq
       continue;
     }
     for (v1::TaskSpec& task : std::get<0>(tasks))
-      specs.push_back({std::move(task), path});
+      specs.push_back({std::move(task), path, request.tasks(i).array().indices()});
   }
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   submit_all(caller, specs, request.request_id(), std::move(reply));
@@ -138,6 +138,7 @@ void Handlers::submit_all(const Caller& caller, const std::vector<SpecAt>& specs
     const std::string id = i == 0 ? request_id : std::string();
     auto read = read_spec(context_, caller, specs[i].spec, id, specs[i].path);
     if (auto* task = std::get_if<service::NewTask>(&read)) {
+      task->indices = specs[i].indices;
       command.tasks.push_back(std::move(*task));
       continue;
     }
@@ -151,8 +152,8 @@ void Handlers::submit_all(const Caller& caller, const std::vector<SpecAt>& specs
   if (!flaws.empty()) return reply(bad_request(std::move(flaws)));
   for (std::size_t i = 1; i < command.tasks.size(); ++i) {
     if (command.tasks[i].tenant != command.tasks[0].tenant) {
-      return reply(bad_field(specs[i].path + "user_id",
-                             "the tasks of a workflow belong to one tenant"));
+      return reply(
+          bad_field(specs[i].path + "user_id", "the tasks of a workflow belong to one tenant"));
     }
   }
   mix_digests(command.tasks);

@@ -1,6 +1,8 @@
 // Reads of tasks: status, list, explanation, events, output.
 #include <charconv>
+#include <vector>
 
+#include "api/arrays.h"
 #include "api/ended_tasks.h"
 #include "api/event_source.h"
 #include "api/handlers.h"
@@ -94,26 +96,106 @@ bool wants_ended(const v1::ListTasksRequest& request) {
                              [](int state) { return state >= v1::COMPLETED; });
 }
 
-// The next live tasks from `first` on. Answers where to go on; 0: there are no more.
-std::uint64_t list_live(const ApiContext& context, const TaskMatcher& matcher, bool sees_all,
-                        std::uint64_t first, std::size_t most, v1::ListTasksResponse& response) {
-  return context.service.view().read([&](const service::Board& board) {
-    std::uint64_t next = 0;
+// A page of a list as it is filled. Of an array that is to be folded it takes a task in its place,
+// and goes on behind the array.
+class PageFiller {
+ public:
+  PageFiller(const ApiContext& context, const v1::ListTasksRequest& request, std::string tenant,
+             bool sees_all)
+      : context_(context), request_(request), tenant_(std::move(tenant)), sees_all_(sees_all) {
+    const std::int32_t size = request.page_size() == 0 ? kPageDefault : request.page_size();
+    most_ = static_cast<std::size_t>(std::min(size, kPageMax));
+  }
+
+  bool is_full() const { return size() >= most_; }
+  v1::ListTasksResponse& response() { return response_; }
+
+  // The next live tasks from `first` on. Answers where to go on; 0: there are no more.
+  std::uint64_t add_live(std::uint64_t first) {
+    const TaskMatcher matcher(request_.filter(), tenant_);
     std::size_t visited = 0;
-    board.tasks().each_from(TaskNo{first}, [&](const service::TaskLine& line) {
-      if (static_cast<std::size_t>(response.tasks_size()) >= most || visited >= kVisitedMax) {
-        next = line.card->task.value;
-        return false;
+    for (std::uint64_t next = first;;) {
+      std::optional<FoundArray> array;
+      const std::uint64_t stopped_at =
+          context_.service.view().read([&](const service::Board& board) {
+            std::uint64_t at = 0;
+            board.tasks().each_from(TaskNo{next}, [&](const service::TaskLine& line) {
+              if (array || is_full() || visited >= kVisitedMax) {
+                at = line.card->task.value;
+                return false;
+              }
+              ++visited;
+              if (!matcher.matches(*line.card, line.state, board.names())) return true;
+              fill_status(*response_.add_tasks(), line, {.sees_all = sees_all_}, board);
+              array = array_of(line, board);
+              return true;
+            });
+            return at;
+          });
+      if (array) fold_last(*array);
+      if (stopped_at == 0) return 0;
+      next = array ? std::max(stopped_at, behind(*array)) : stopped_at;
+      if (!array) return next;
+    }
+  }
+
+  // The next ended ones below this number; 0: from the newest. As above, or an error.
+  Result<std::uint64_t> add_ended(std::uint64_t below) {
+    for (;;) {
+      Result<EndedPage> page =
+          list_ended(context_, request_.filter(), tenant_, below, most_ - size());
+      if (!page) return page.error();
+      std::optional<FoundArray> array;
+      for (v1::TaskStatus& task : page->tasks) {
+        *response_.add_tasks() = std::move(task);
+        array = array_of(response_.tasks().rbegin()[0]);
+        if (array) break;
       }
-      ++visited;
-      if (matcher.matches(*line.card, line.state, board.names())) {
-        fill_status(*response.add_tasks(), line, {.sees_all = sees_all}, board);
+      if (!array) return page->next;
+      fold_last(*array);
+      // One that goes on stands among those.
+      const v1::TaskStatus& whole = response_.tasks().rbegin()[0];
+      if (whole.state() < v1::COMPLETED && wants_live(request_.filter())) {
+        response_.mutable_tasks()->RemoveLast();
       }
-      return true;
-    });
-    return next;
-  });
-}
+      below = array->tasks.first.value;
+      if (below == 0 || is_full()) return below;
+    }
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(response_.tasks_size()); }
+  static std::uint64_t behind(const FoundArray& array) {
+    return array.tasks.first.value + array.tasks.count;
+  }
+
+  std::optional<FoundArray> array_of(const service::TaskLine& line, const service::Board& board) {
+    const service::TaskCard& card = *line.card;
+    if (!request_.fold_arrays() || card.group_name.empty()) return std::nullopt;
+    FoundArray found{card.group_name, {}, board.names().array(card.tenant, card.group_name)};
+    if (!found.tasks || !found.tasks.has(card.task)) return std::nullopt;
+    found.tenant = board.names().tenants()[card.tenant.value].name;
+    return found;
+  }
+  std::optional<FoundArray> array_of(const v1::TaskStatus& task) {
+    if (!request_.fold_arrays() || task.group().empty()) return std::nullopt;
+    auto found = find_array(context_, task.user_id(), task.group());
+    if (found && !found->tasks.has(TaskNo{task.task_no()})) found.reset();
+    return found;
+  }
+  // Where its other tasks cannot be read, the one stays that was.
+  void fold_last(const FoundArray& array) {
+    auto status = array_status(context_, array);
+    if (status && *status) response_.mutable_tasks()->rbegin()[0] = std::move(**status);
+  }
+
+  const ApiContext& context_;
+  const v1::ListTasksRequest& request_;
+  const std::string tenant_;
+  const bool sees_all_;
+  std::size_t most_ = 0;
+  v1::ListTasksResponse response_;
+};
 
 }  // namespace
 
@@ -124,8 +206,14 @@ void Handlers::get_task_status(const Caller& caller, const v1::GetTaskStatusRequ
                           .user_id = request.user_id(),
                           .with_spec = request.with_spec(),
                           .with_history = request.with_history()});
-  if (auto* problem = std::get_if<Problem>(&found)) return reply(std::move(*problem));
-  reply(std::move(std::get<FoundTask>(found).status));
+  auto* problem = std::get_if<Problem>(&found);
+  if (problem == nullptr) return reply(std::move(std::get<FoundTask>(found).status));
+  const auto array = find_array(context_, caller, request.task_id(), request.user_id());
+  if (!array) return reply(std::move(*problem));
+  auto status = array_status(context_, *array);
+  if (!status) return reply(damaged_history(status.error()));
+  if (!*status) return reply(std::move(*problem));
+  reply(std::move(**status));
 }
 
 void Handlers::explain_task(const Caller& caller, const v1::ExplainTaskRequest& request,
@@ -158,9 +246,6 @@ void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& requ
   if (request.page_size() < 0) return reply(bad_field("page_size", "must not be negative"));
   auto tenant = tenant_in_filter(context_, caller, request.filter());
   if (auto* problem = std::get_if<Problem>(&tenant)) return reply(std::move(*problem));
-  const std::string& only = std::get<std::string>(tenant);
-  const std::size_t most = static_cast<std::size_t>(
-      std::min(request.page_size() == 0 ? kPageDefault : request.page_size(), kPageMax));
   const std::uint64_t question = digest_of(request);
   Cursor cursor{.ended = !wants_live(request.filter()), .question = question};
   if (!request.page_token().empty()) {
@@ -170,28 +255,23 @@ void Handlers::list_tasks(const Caller& caller, const v1::ListTasksRequest& requ
     }
     cursor = *given;
   }
-  v1::ListTasksResponse response;
+  PageFiller page(context_, request, std::get<std::string>(tenant), sees_all(caller));
+  v1::ListTasksResponse& response = page.response();
   if (!cursor.ended) {
-    const TaskMatcher matcher(request.filter(), only);
-    const std::uint64_t next =
-        list_live(context_, matcher, sees_all(caller), cursor.number, most, response);
-    if (next != 0) {
+    if (const std::uint64_t next = page.add_live(cursor.number); next != 0) {
       response.set_next_page_token(token_of({false, next, question}));
       return reply(std::move(response));
     }
     cursor = {true, 0, question};
   }
   if (wants_ended(request)) {
-    const std::size_t room = most - static_cast<std::size_t>(response.tasks_size());
-    if (room == 0) {
+    if (page.is_full()) {
       response.set_next_page_token(token_of(cursor));
       return reply(std::move(response));
     }
-    Result<EndedPage> page = list_ended(context_, request.filter(), only, cursor.number, room);
-    if (!page) return reply(damaged_history(page.error()));
-    for (v1::TaskStatus& status : page->tasks)
-      *response.add_tasks() = std::move(status);
-    if (page->next != 0) response.set_next_page_token(token_of({true, page->next, question}));
+    const Result<std::uint64_t> next = page.add_ended(cursor.number);
+    if (!next) return reply(damaged_history(next.error()));
+    if (*next != 0) response.set_next_page_token(token_of({true, *next, question}));
   }
   reply(std::move(response));
 }

@@ -5,11 +5,12 @@
 #include <array>
 #include <map>
 
+#include "api/limits.h"
+
 namespace berth::api {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
-constexpr std::size_t kFieldsMax = 100;
 
 // Fields of which a request may have one: of two, someone else could believe the other.
 constexpr std::array<std::string_view, 9> kSingle = {
@@ -55,9 +56,9 @@ std::optional<HeadFlaw> read_fields(std::string_view text, Fields& fields) {
       return bad("a header line is not \"name: value\"");
     }
     fields.emplace(in_lower_case(name), without_blanks(line.substr(colon + 1)));
-    if (fields.size() > kFieldsMax) {
+    if (fields.size() > kHttpFields) {
       return HeadFlaw{431, "header_too_large",
-                      "there are more than " + std::to_string(kFieldsMax) + " header fields"};
+                      "there are more than " + std::to_string(kHttpFields) + " header fields"};
     }
   }
   return std::nullopt;

@@ -29,5 +29,6 @@ inline constexpr std::int32_t kUsageDaysMax = 3'660;
 inline constexpr int kGrpcMetadataBytes = 16 << 10;
 inline constexpr int kGrpcCallsAtOnce = 1'024;  // on one connection
 inline constexpr std::uint32_t kHttpHeaderBytes = 8U << 10;
+inline constexpr std::size_t kHttpFields = 100;
 
 }  // namespace berth::api

@@ -6,10 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "api/body_room.h"
 #include "api/guests.h"
 #include "api/http_server.h"
 #include "api/streams.h"
 #include "base/names.h"
+#include "base/units.h"
+#include "service/commands.h"
 
 namespace berth::api::limits_test {
 namespace {
@@ -47,13 +50,21 @@ TEST(Limits, AreThoseOfTheGuide) {
           " bytes |",
       "| depends_on | " + number(spec.depends_on) + " |",
       "| a name or an id | " + number(kNameMax) + " printable ASCII characters |",
-      "| tasks of a workflow | " + number(kWorkflowMax) + " |",
+      "| tasks of a workflow or an array | " + number(kWorkflowMax) + " |",
+      "| dependencies of one submit, where an array counts as all its tasks | " +
+          number(service::kDependenciesMax) + " |",
+      "| priority | " + std::to_string(kPriorityMin) + " to " + std::to_string(kPriorityMax) + " |",
+      "| what streams of events and output may hold | " + kibibytes(kStreamBytes) + " each, " +
+          mebibytes(static_cast<std::uint64_t>(kConfigurable.max_stream_memory)) + " together",
+      "| output of a task on its way to a reader | " + kibibytes(kStreamPieceBytes) + ",",
+      "| HTTP bodies of over " + kibibytes(kSmallBodyBytes) + " being read",
       "| days of GetUsage | " + number(kUsageDaysMax) + " |",
       "| a gRPC message; metadata | " + max_message + " (RESOURCE_EXHAUSTED); " +
           kibibytes(kGrpcMetadataBytes) + " |",
       "| calls at once on a gRPC connection | " + number(kGrpcCallsAtOnce) + " |",
       "| tasks of a SubmitTasks stream without answer | " + number(kSubmitOutstanding),
-      "| HTTP header; body | " + kibibytes(kHttpHeaderBytes) + " and 100 fields",
+      "| HTTP header; body | " + kibibytes(kHttpHeaderBytes) + " and " + number(kHttpFields) +
+          " fields",
       "| HTTP connections of one address | " + number(guests.per_address),
       "| TLS handshakes (HTTP); of one address | " + number(guests.greetings) + "; " +
           number(guests.greetings_per_address),
@@ -66,11 +77,25 @@ TEST(Limits, AreThoseOfTheGuide) {
     EXPECT_NE(guide.find(sentence), std::string::npos) << "docs/guide/api.md lacks: " << sentence;
 }
 
+TEST(Limits, OfArraysAreThoseOfTheShellsGuide) {
+  const std::string guide = words_of("docs/guide/cli.md");
+  const std::string sentences[] = {
+      "An array has at most " + number(kWorkflowMax) + " tasks",
+      "at most " + number(service::kDependenciesMax) + " dependencies",
+  };
+  for (const std::string& sentence : sentences)
+    EXPECT_NE(guide.find(sentence), std::string::npos) << "docs/guide/cli.md lacks: " << sentence;
+}
+
 TEST(Limits, AreThoseOfTheProtoFiles) {
   const std::string proto = words_of("proto/berth/v1/scheduler.proto");
   EXPECT_NE(proto.find("default " + std::to_string(kPageDefault) + ", at most " +
                        std::to_string(kPageMax)),
             std::string::npos);
+  const std::string priorities =
+      std::to_string(kPriorityMin) + " to " + std::to_string(kPriorityMax) + ", higher first";
+  EXPECT_NE(proto.find(priorities), std::string::npos);
+  EXPECT_NE(words_of("proto/berth/v1/task.proto").find(priorities), std::string::npos);
   EXPECT_NE(proto.find("int32 days = 2;                  // default " + std::to_string(kUsageDays)),
             std::string::npos);
   EXPECT_NE(

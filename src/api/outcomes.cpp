@@ -223,6 +223,15 @@ Problem problem_of(const service::SubmitOutcome& outcome, const Submitter& submi
                            "never a second one");
     case too_many_signals:
       return spent_signals(outcome.reason, tenant);
+    case too_many_dependencies:
+      return {.code = Code::invalid_argument,
+              .reason = "too_many_dependencies",
+              .message = "with all tasks of array " + quoted(outcome.what) + " this submit has " +
+                         std::to_string(outcome.reason.need) + " dependencies; the limit is " +
+                         std::to_string(outcome.reason.have) +
+                         ". Submit one small task that depends on the array, and let the others "
+                         "depend on that task",
+              .metadata = {{"subject", outcome.what}}};
     case group_in_use:
       return {.code = Code::already_exists,
               .reason = "group_in_use",

@@ -63,8 +63,8 @@ std::variant<std::vector<std::uint32_t>, std::string> indices_in(std::string_vie
     }
     const std::uint64_t count = (std::uint64_t{range->last} - range->first) / range->step + 1;
     if (indices.size() + count > most) {
-      return "there are " + std::to_string(indices.size() + count) + " tasks or more; the limit is " +
-             std::to_string(most);
+      return "there are " + std::to_string(indices.size() + count) +
+             " tasks or more; the limit is " + std::to_string(most);
     }
     for (std::uint64_t i = 0; i < count; ++i)
       indices.push_back(range->first + static_cast<std::uint32_t>(i) * range->step);

@@ -1,3 +1,4 @@
+// Arrays: the tasks that one spec stands for, and what is wrong with it.
 #include "api/task_array.h"
 
 #include <gtest/gtest.h>

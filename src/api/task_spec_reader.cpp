@@ -12,6 +12,7 @@
 
 #include "api/task_array.h"
 #include "api/task_shape_reader.h"
+#include "base/units.h"
 #include "core/model/ranges.h"
 #include "journal/running_hash.h"
 #include "service/clock.h"
@@ -102,8 +103,7 @@ class SpecReader {
     if (spec_.has_tier() && within("tier", spec_.tier(), 0, core::kTiers - 1)) {
       task_.tier = static_cast<std::uint8_t>(spec_.tier());
     }
-    using Priority = std::numeric_limits<std::int16_t>;
-    if (within("priority", spec_.priority(), Priority::min(), Priority::max())) {
+    if (within("priority", spec_.priority(), kPriorityMin, kPriorityMax)) {
       task_.spec.priority = static_cast<std::int16_t>(spec_.priority());
     }
     const std::uint32_t tokens = spec_.tokens() == 0 ? 1 : spec_.tokens();
@@ -266,6 +266,7 @@ class SpecReader {
       if (name.starts_with(kSignalPrefix)) name.remove_prefix(kSignalPrefix.size());
       if (!check_name(field, name)) continue;
       if (wanted[i] == spec_.task_id()) wrong(field, "is the task itself");
+      if (spec_.has_array() && wanted[i] == spec_.group()) wrong(field, "is the array itself");
       task_.depends_on.push_back(wanted[i]);
     }
     if (spec_.run_after_failure()) {

@@ -28,6 +28,10 @@ constexpr Milli operator-(Milli a, Milli b) { return {a.value - b.value}; }
 
 inline constexpr Milli kWholeGpu{1000};
 
+// Of a task among its tenant's; the doors, the shell and the files take no other.
+inline constexpr std::int16_t kPriorityMin = -32'768;
+inline constexpr std::int16_t kPriorityMax = 32'767;
+
 // 128 bits for intermediate products; g++ and clang have it, ISO C++ does not name it.
 __extension__ typedef __int128 Wide;
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -201,6 +202,16 @@ TEST_F(Script, AnotherInterpreterReadsACopyThatLeavesNoFile) {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder))
     ++files;
   EXPECT_EQ(files, 1U) << "a.py alone";
+}
+
+TEST(ScriptLimit, IsThatOfTheGuide) {
+  std::ifstream in(std::string(BERTH_SOURCE_DIR) + "/docs/guide/cli.md");
+  std::ostringstream guide;
+  guide << in.rdbuf();
+  const std::string sentence =
+      "a copy of the script, up to " + std::to_string(kScriptBytesMax >> 10U) + " KiB:";
+  EXPECT_NE(guide.str().find(sentence), std::string::npos)
+      << "docs/guide/cli.md lacks: " << sentence;
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 #include <array>
 #include <string>
 
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/task_filter.h"
+#include "cli/task_listing.h"
 #include "cli/text.h"
 #include "cli/values.h"
 
@@ -26,7 +28,7 @@ constexpr std::array kTenantOfId = {
 };
 constexpr std::array kUpdateFlags = {
     Flag{"--queue", "QUEUE", "move it to this queue; it keeps its age"},
-    Flag{"--priority", "N", "higher goes first, among the tasks of its tenant"},
+    Flag{"--priority", "N", "-32768 to 32767, higher first among its tenant's"},
     Flag{"--vram", "SIZE", "VRAM that it needs on each GPU; 0: what its model says"},
     Flag{"--run-limit", "DURATION", "stop it when it has run so long; 0s: the default"},
     Flag{"--tolerated-wait", "DURATION", "it expires when it waits longer; 0s: never"},
@@ -190,12 +192,12 @@ int run_update(const Call& call) {
   Values values(call);
   v1::UpdateTaskRequest change;
   if (values.has("--queue")) change.set_task_type(values.text("--queue"));
-  if (const auto priority = values.integer("--priority", INT16_MIN, INT16_MAX)) {
+  if (const auto priority = values.integer("--priority", kPriorityMin, kPriorityMax)) {
     change.set_priority(static_cast<std::int32_t>(*priority));
   }
   if (const auto vram = values.size_mb("--vram")) change.set_gpu_memory_mb(*vram);
-  if (const auto limit = values.duration_ms("--run-limit")) change.set_run_limit_ms(*limit);
-  if (const auto wait = values.duration_ms("--tolerated-wait")) {
+  if (const auto limit = values.duration_ms("--run-limit", 0)) change.set_run_limit_ms(*limit);
+  if (const auto wait = values.duration_ms("--tolerated-wait", 0)) {
     change.set_tolerated_wait_ms(*wait);
   }
   if (values.ok() && change.ByteSizeLong() == 0) {
@@ -204,12 +206,20 @@ int run_update(const Call& call) {
         "--tolerated-wait");
   }
   if (!values.ok()) return values.refuse();
+  v1::ListTasksResponse updated;
   code = for_each_id(*session, "update", [&](const std::string& id) {
     v1::UpdateTaskRequest request = change;
     request.set_task_id(id);
     request.set_user_id(call.args.value("--tenant").value_or(""));
-    return session->client().update(request);
+    auto answer = session->client().update(request);
+    if (answer) *updated.add_tasks() = answer->status();
+    return answer;
   });
+  if (!session->as_table()) {
+    Listing listing = list_of(updated, session->now_unix_ms());
+    const int shown = session->show(updated, listing);
+    return code == kOk ? shown : code;
+  }
   if (code == kOk)
     session->say("updated; next: berth status " + shell_word(call.args.positional().front()) +
                  tenant_words(call));
@@ -271,7 +281,8 @@ constexpr std::array kChangeCommands = {
         .positional = kAnyIds,
         .description =
             "Says how many tasks match, and asks before it cancels more than one. A running task\n"
-            "gets its stop signal; it ends when its processes have ended.",
+            "gets its stop signal; it ends when its processes have ended. The id of an array\n"
+            "stands for all its tasks.",
         .examples = kCancelExamples},
     Command{.name = "update",
             .group = Group::work,
@@ -281,7 +292,9 @@ constexpr std::array kChangeCommands = {
             .reach = Reach::server,
             .flags = kUpdateFlags,
             .positional = kIds,
-            .description = "What you do not name stays as it is.",
+            .description =
+                "What you do not name stays as it is. With -o json or yaml it prints the\n"
+                "tasks as they are now, as 'berth tasks' does.",
             .examples = kUpdateExamples},
     Command{.name = "hold",
             .group = Group::work,

@@ -341,6 +341,64 @@ TEST_F(ServerCommands, HoldAndReleaseGoThroughAllIds) {
   EXPECT_EQ(run({"release", "t1"}).err, "released; next: berth status t1\n");
 }
 
+TEST_F(ServerCommands, AnUpdateSendsWhatIsNamedAndNothingElse) {
+  server.on("UpdateTask", [](const std::string& bytes) {
+    v1::UpdateTaskRequest request;
+    request.ParseFromString(bytes);
+    v1::UpdateTaskResponse answer;
+    answer.mutable_status()->set_task_id(request.task_id());
+    answer.mutable_status()->set_state(v1::PENDING);
+    if (request.task_id() != "gone") return Reply{{answer.SerializeAsString()}, {}};
+    return Reply{{}, grpc::Status(grpc::StatusCode::NOT_FOUND, "no such task")};
+  });
+  // Zero means something: the server's limit, and for ever.
+  Ran ran = run({"update", "t1", "--run-limit", "0s", "--tolerated-wait", "0"});
+  EXPECT_EQ(ran.code, kOk) << ran.err;
+  EXPECT_EQ(ran.err, "updated; next: berth status t1\n");
+  auto sent = server.request<v1::UpdateTaskRequest>("UpdateTask");
+  EXPECT_TRUE(sent.has_run_limit_ms() && sent.has_tolerated_wait_ms());
+  EXPECT_EQ(sent.run_limit_ms() + sent.tolerated_wait_ms(), 0);
+  EXPECT_FALSE(sent.has_priority() || sent.has_task_type() || sent.has_gpu_memory_mb());
+
+  ran = run({"update", "t1", "--run-limit", "2h", "--priority", "-32768", "--queue", "q", "--vram",
+             "4GB", "--tenant", "a"});
+  EXPECT_EQ(ran.code, kOk) << ran.err;
+  sent = server.request<v1::UpdateTaskRequest>("UpdateTask");
+  EXPECT_EQ(sent.run_limit_ms(), 7'200'000);
+  EXPECT_EQ(sent.priority(), -32768);
+  EXPECT_EQ(sent.task_type(), "q");
+  EXPECT_EQ(sent.gpu_memory_mb(), 4096);
+  EXPECT_EQ(sent.user_id(), "a");
+  EXPECT_FALSE(sent.has_tolerated_wait_ms());
+
+  // Several: each is tried, and the document has those that were changed.
+  ran = run({"update", "t1", "gone", "t2", "--priority", "1", "-o", "name"});
+  EXPECT_EQ(ran.code, kNotFound);
+  EXPECT_EQ(ran.out, "t1\nt2\n");
+  ran = run({"update", "t1", "--priority", "1", "-o", "json"});
+  EXPECT_EQ(ran.code, kOk);
+  v1::ListTasksResponse updated;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ran.out, &updated).ok()) << ran.out;
+  ASSERT_EQ(updated.tasks_size(), 1);
+  EXPECT_EQ(updated.tasks(0).task_id(), "t1");
+
+  EXPECT_EQ(run({"update", "t1"}).code, kBadInput);
+}
+
+// Submit and update take the same numbers, and the server no others.
+TEST_F(ServerCommands, PrioritiesHaveOneRange) {
+  for (const std::string number : {"32768", "-32769"}) {
+    for (const auto& words :
+         {std::vector<std::string>{"update", "t1"}, {"submit", "--queue", "q", "--payload", "x"}}) {
+      auto all = words;
+      all.insert(all.end(), {"--priority", number});
+      const Ran ran = run(all);
+      EXPECT_EQ(ran.code, kBadInput);
+      EXPECT_NE(ran.err.find("-32768 to 32767"), std::string::npos) << ran.err;
+    }
+  }
+}
+
 TEST_F(ServerCommands, ResolveSaysHowManyWaited) {
   v1::ResolveDependencyResponse answer;
   answer.set_released(2);

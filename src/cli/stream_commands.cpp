@@ -129,7 +129,8 @@ int run_logs(const Call& call) {
   request.set_follow(values.has("--follow"));
   request.set_stderr_only(values.has("--stderr"));
   request.set_stdout_only(values.has("--stdout"));
-  request.set_attempt(static_cast<std::uint32_t>(values.integer("--attempt", 1, 255).value_or(0)));
+  request.set_attempt(
+      static_cast<std::uint32_t>(values.integer("--attempt", 1, UINT32_MAX).value_or(0)));
   if (request.stderr_only() && request.stdout_only())
     values.note("--stderr and --stdout: give one; without them both are printed");
   if (!values.ok()) return values.refuse();

@@ -6,6 +6,7 @@
 #include "cli/session.h"
 #include "cli/submit_flags.h"
 #include "cli/task_end.h"
+#include "cli/task_filter.h"
 #include "cli/task_request.h"
 #include "cli/text.h"
 #include "cli/watch.h"
@@ -49,6 +50,8 @@ int see_through(Session& session, const TaskName& name, bool is_command) {
     return watch.code();
   if (as_text && !is_command) print_result(session, *task);
   if (session.as_document()) session.print_document(*task, follow);
+  if (task->has_array() && task->state() == v1::COMPLETED)
+    session.say("array " + name.id + ": " + counts_text(task->array()));
   return tell_end(session, name, *task);
 }
 
@@ -69,9 +72,7 @@ int submit(const Call& call, const BatchScript* script) {
   else
     call.console.out << harmless(answer->task_id()) << "\n";
   if (answer->duplicate()) session->say("it was submitted before; nothing new was made");
-  const bool is_array = answer->tasks() > 0;
-  session->say(is_array ? "next: berth tasks --group" + words_of(name)
-                        : "next: berth status" + words_of(name));
+  session->say("next: berth status" + words_of(name));
   return kOk;
 }
 
@@ -129,7 +130,9 @@ constexpr std::array kSubmitCommands = {
             "\n"
             "With --wait or --follow it prints the task's output instead of the id, and ends with\n"
             "the exit status of the command, or 128 plus the signal that ended it. --timeout says\n"
-            "how long to wait. Ctrl-C ends the waiting, not the task.",
+            "how long to wait. Ctrl-C ends the waiting, not the task. Of an array --wait waits "
+            "for\n"
+            "all tasks and prints no output; the exit code is 0 if all of them completed.",
         .examples = kSubmitExamples,
         .waits = true,
         .flags_end = FlagsEnd::at_first_word},

@@ -70,10 +70,11 @@ TEST_F(Submit, AnArrayIsNamedAnewEachTime) {
   EXPECT_EQ(sent().group(), "");
   ASSERT_EQ(run({"submit", "--queue", "q", "--array", "7", "--id", "x", "--", "c"}).code, kOk);
   EXPECT_EQ(sent().task_id(), "x");
-  const Ran wrong = run({"submit", "--queue", "q", "--array", "7%", "--wait", "--", "c"});
+  const Ran wrong = run({"submit", "--queue", "q", "--array", "7%", "--follow", "--", "c"});
   EXPECT_EQ(wrong.code, kBadInput);
   EXPECT_NE(wrong.err.find("--array: expected a number"), std::string::npos) << wrong.err;
-  EXPECT_NE(wrong.err.find("--wait waits for one task"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("--follow shows the output of one task"), std::string::npos)
+      << wrong.err;
 }
 
 // So that an activated environment is the one that runs.
@@ -321,7 +322,9 @@ TEST_F(Submit, APayloadIsTextOrAFile) {
 
 TEST_F(Submit, JsonIsTheAnswer) {
   const Ran ran = run({"submit", "--queue", "q", "-o", "json", "--", "c"});
-  EXPECT_EQ(ran.out, "{\n \"task_id\": \"t1\",\n \"task_no\": \"7\",\n \"duplicate\": false\n}\n");
+  EXPECT_EQ(
+      ran.out,
+      "{\n \"task_id\": \"t1\",\n \"task_no\": \"7\",\n \"duplicate\": false,\n \"tasks\": 0\n}\n");
 }
 
 TEST_F(Submit, ARefusalNamesEachFieldAndAMisspelledQueueIsAnsweredWithTheNearest) {
@@ -416,7 +419,8 @@ TEST_F(Submit, ATaskThatTheServerHoldsEndsTheWaiting) {
     const Ran ran =
         run({"submit", "--queue", "q", "--tenant", "a", "--timeout", "20s", flag, "--", "c"});
     EXPECT_EQ(ran.code, kTaskHeld);
-    EXPECT_EQ(ran.out, "so far\n");
+    // --wait has the output of the last attempt, --follow that of each.
+    EXPECT_EQ(ran.out, flag == std::string("--wait") ? "so far\n" : "so far\nso far\nso far\n");
     EXPECT_EQ(ran.err,
               "submitted t1 --tenant a\n"
               "berth: error: the server holds task t1: held after 3 failures of the same kind\n"
@@ -495,6 +499,30 @@ TEST_F(Submit, CtrlCDetachesAndSaysHowToLookAgain) {
               "  berth status t1 --tenant a\n  berth logs t1 --tenant a --follow\n"
               "or end it: berth cancel t1 --tenant a\n");
   }
+}
+
+// It is put back for other work while it runs, and one attempt is over before anybody looks.
+TEST_F(Submit, FollowGoesOnAfterAPreemption) {
+  std::atomic<int> asked = 0;
+  server.on("GetTaskStatus", [&](const std::string&) {
+    const int number = ++asked;
+    v1::TaskStatus task = task_in(number == 2   ? v1::PENDING
+                                  : number == 3 ? v1::RUNNING
+                                                : v1::COMPLETED);
+    if (number == 1) task.set_state(v1::RUNNING);
+    task.set_attempts(number < 3 ? 1 : 3);
+    return Reply{{task.SerializeAsString()}, {}};
+  });
+  server.on("GetTaskLogs", [&](const std::string& bytes) {
+    v1::GetTaskLogsRequest request;
+    request.ParseFromString(bytes);
+    EXPECT_EQ(request.follow(), request.attempt() != 2) << "only the last one may go on";
+    const std::string text = "run " + std::to_string(request.attempt()) + "\n";
+    return Reply{{chunk(text).SerializeAsString()}, {}};
+  });
+  const Ran ran = run({"submit", "--queue", "q", "--follow", "--", "c"});
+  EXPECT_EQ(ran.code, kOk) << ran.err;
+  EXPECT_EQ(ran.out, "run 1\nrun 2\nrun 3\n");
 }
 
 TEST_F(Submit, FollowShowsEachAttemptOnceAndGoesOnAfterABreak) {

@@ -25,6 +25,7 @@ constexpr std::array kTasksFlags = {
     kStateFlag,
     kLabelFlag,
     Flag{"--all", "", "show ended tasks too, newest first"},
+    Flag{"--unfold", "", "list each task of an array; without it an array is one line"},
     Flag{"--limit", "N", "show at most N tasks (default 100)"},
 };
 constexpr std::array kTenantOfId = {
@@ -58,6 +59,7 @@ bool add_explanation(Session& session, v1::TaskStatus& task) {
 }
 
 bool waits_to_start(const v1::TaskStatus& task) {
+  if (task.has_array()) return false;  // its tasks wait, each for its own reason
   return task.state() == v1::WAITING || task.state() == v1::PENDING;
 }
 
@@ -85,6 +87,7 @@ int run_tasks(const Call& call) {
                     std::ranges::any_of(request.filter().states(), [](int state) {
                       return has_ended(static_cast<v1::TaskState>(state));
                     }));
+  request.set_fold_arrays(!values.has("--unfold"));
   v1::ListTasksResponse all;
   do {
     const std::int64_t left = limit - all.tasks_size();
@@ -95,7 +98,12 @@ int run_tasks(const Call& call) {
     all.MergeFrom(*page);
     all.set_next_page_token(page->next_page_token());
   } while (!all.next_page_token().empty() && all.tasks_size() < limit);
-  if (session->format() != Format::name) explain_first(*session, all);
+  if (session->format() != Format::name) {
+    explain_first(*session, all);
+  } else {
+    for (v1::TaskStatus& task : *all.mutable_tasks())  // a name is what other commands take
+      if (task.has_array()) task.mutable_array()->clear_indices();
+  }
   Listing listing = list_of(all, session->now_unix_ms());
   code = session->show(all, listing);
   if (code != kOk || !session->as_table()) return code;
@@ -114,7 +122,23 @@ std::string instant_and_age(std::int64_t unix_ms, std::int64_t now) {
                                          : " (" + age_text(now - unix_ms) + " ago)");
 }
 
+Facts facts_of_array(const v1::TaskStatus& array, std::int64_t now) {
+  Facts facts;
+  facts.add("array", shown_id(array));
+  facts.add("tenant", array.user_id());
+  facts.add("queue", array.task_type());
+  facts.add("state", state_cell_of(array));
+  facts.add("tasks", std::to_string(array.array().tasks()) + ": " + counts_text(array.array()));
+  facts.add("tier", std::to_string(array.tier()));
+  facts.add("priority", std::to_string(array.priority()));
+  facts.add("vram", vram_or_nothing(array.gpu_memory_mb()));
+  facts.add("submitted", instant_and_age(array.submitted_unix_ms(), now));
+  facts.add("ended", instant_and_age(array.ended_unix_ms(), now));
+  return facts;
+}
+
 Facts facts_of(const v1::TaskStatus& task, std::int64_t now) {
+  if (task.has_array()) return facts_of_array(task, now);
   Facts facts;
   facts.add("task", task.task_id());
   facts.add("number", std::to_string(task.task_no()));
@@ -174,7 +198,10 @@ int run_status(const Call& call) {
     call.console.out << harmless(task->task_id()) << "\n";
   } else {
     facts_of(*task, session->now_unix_ms()).print(call.console.out, session->look());
-    if (is_held_by_server(*task))
+    if (task->has_array())
+      session->say("next: berth tasks --unfold --all --group " + shell_word(id) +
+                   tenant_words(call));
+    else if (is_held_by_server(*task))
       session->say("next: berth release " + shell_word(id) + tenant_words(call) +
                    " lets it start again");
     else if (waits_to_start(*task))
@@ -260,7 +287,11 @@ constexpr std::array kTaskCommands = {
             "Shows your tenant's tasks; the tasks of all tenants to an administrator or a reader,\n"
             "and to everybody where the server asks for no tokens. Of the first 20 pending tasks\n"
             "it says why they wait now; of the others, what was last recorded. --sort sorts what\n"
-            "--limit lets through.",
+            "--limit lets through.\n"
+            "\n"
+            "An array is one line, with the number of its tasks in each state; -o json and yaml\n"
+            "have it as one task whose field 'array' has these numbers, -o name its id. --unfold\n"
+            "lists each of its tasks instead.",
         .examples = kTasksExamples,
         .shows = Shows::list},
     Command{.name = "status",
@@ -271,6 +302,7 @@ constexpr std::array kTaskCommands = {
             .reach = Reach::server,
             .flags = kTenantOfId,
             .positional = kId,
+            .description = "The id of an array shows how many of its tasks are in which state.",
             .examples = kStatusExamples,
             .shows = Shows::one},
     Command{.name = "explain",

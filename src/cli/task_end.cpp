@@ -46,6 +46,12 @@ int tell_end(const Session& session, const TaskName& name, const v1::TaskStatus&
   if (code == kOk) return code;
   const std::string why = harmless(reason_text(task));
   const std::string words = words_of(name);
+  if (task.has_array()) {
+    return complain(session.console(),
+                    "array " + name.id + ": " + why + "\nnext: berth tasks --unfold --state " +
+                        state_name(task.state()) + " --group" + words,
+                    code);
+  }
   if (code != kTaskHeld) {
     return complain(session.console(),
                     "task " + name.id + " " + state_name(task.state()) + ": " + why +

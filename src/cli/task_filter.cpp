@@ -72,7 +72,31 @@ static std::string failure_text(const v1::TaskStatus& task) {
   return ran ? result_text(task.result()) : "";
 }
 
+std::string counts_text(const v1::ArrayStatus& array) {
+  std::string ended;
+  std::string live;
+  for (const v1::StateCount& count : array.states()) {
+    std::string& text = has_ended(count.state()) ? ended : live;
+    const std::string part = std::to_string(count.tasks()) + " " + state_name(count.state());
+    // Of those that live, the nearest to its end comes first.
+    if (&text == &live)
+      live = part + (live.empty() ? "" : ", " + live);
+    else
+      ended += (ended.empty() ? "" : ", ") + part;
+  }
+  return ended + (ended.empty() || live.empty() ? "" : ", ") + live;
+}
+
+std::string shown_id(const v1::TaskStatus& task) {
+  constexpr std::size_t kIndicesMax = 40;
+  if (!task.has_array() || task.array().indices().empty()) return task.task_id();
+  const std::string& indices = task.array().indices();
+  return task.task_id() + "[" +
+         (indices.size() > kIndicesMax ? indices.substr(0, kIndicesMax) + "…" : indices) + "]";
+}
+
 std::string reason_text(const v1::TaskStatus& task) {
+  if (task.has_array()) return counts_text(task.array());
   if (task.state() == v1::FAILED) {
     if (std::string why = failure_text(task); !why.empty()) return why;
   }

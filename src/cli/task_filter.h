@@ -23,7 +23,13 @@ v1::TaskFilter read_filter(const Call& call, Values& values);
 // " --tenant NAME" if the flag was given, for command lines shown to people.
 std::string tenant_words(const Call& call);
 
-// Why the task is not running, or why it did not complete; filled for all that does not run.
+// "12 completed, 10 running, 78 pending": what has ended first.
+std::string counts_text(const v1::ArrayStatus& array);
+// "x[0-99]" of an array.
+std::string shown_id(const v1::TaskStatus& task);
+
+// Why the task is not running, or why it did not complete; filled for all that does not run. Of
+// an array, how many of its tasks are in which state.
 std::string reason_text(const v1::TaskStatus& task);
 // How an attempt ended; "": it completed and has nothing to say.
 std::string result_text(const v1::TaskResult& result);

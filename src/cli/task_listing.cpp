@@ -24,7 +24,7 @@ Cell text_cell(std::string text) { return text; }
 constexpr bool kIsNumber = true;
 constexpr bool kIsWide = true;
 constexpr ColumnOf<Task> kTaskColumns[] = {
-    {"TASK", [](const Task& task, auto) { return text_cell(task.task_id()); }},
+    {"TASK", [](const Task& task, auto) { return text_cell(shown_id(task)); }},
     {"NO",
      [](const Task& task, auto) { return integer_cell(static_cast<std::int64_t>(task.task_no())); },
      kIsNumber, kIsWide},

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/units.h"
 #include "cli/output_redirect.h"
 #include "cli/retry_kinds.h"
 #include "cli/surroundings.h"
@@ -82,16 +83,16 @@ void read_needs(const Call& call, v1::TaskSpec& spec, Values& values) {
 }
 
 void read_order(v1::TaskSpec& spec, Values& values) {
-  spec.set_priority(
-      static_cast<std::int32_t>(values.integer("--priority", INT32_MIN, INT32_MAX).value_or(0)));
+  spec.set_priority(static_cast<std::int32_t>(
+      values.integer("--priority", kPriorityMin, kPriorityMax).value_or(0)));
   if (const auto tier = values.integer("--tier", 0, 3))
     spec.set_tier(static_cast<std::uint32_t>(*tier));
   spec.set_tokens(
       static_cast<std::uint32_t>(values.integer("--tokens", 1, UINT32_MAX).value_or(0)));
 }
 
-// "0-99%10": the server reads the indices. An array is a group of its own; without an id it gets one
-// that is new each time, so that a script may be submitted again.
+// "0-99%10": the server reads the indices. An array is a group of its own; without an id it gets
+// one that is new each time, so that a script may be submitted again.
 void read_array(v1::TaskSpec& spec, Values& values) {
   if (!values.has("--array")) return;
   const std::string text = values.text("--array");
@@ -102,10 +103,8 @@ void read_array(v1::TaskSpec& spec, Values& values) {
     spec.set_task_id(name + "-" + client::make_request_id().substr(0, 8));
     spec.clear_group();
   }
-  for (const std::string_view flag : {"--wait", "--follow"}) {
-    if (values.has(flag))
-      values.note(std::string(flag) + " waits for one task; see to an array by its group");
-  }
+  if (values.has("--follow"))
+    values.note("--follow shows the output of one task; use --wait for an array");
   if (percent == std::string::npos) return;
   std::uint32_t at_once = 0;
   const char* end = text.data() + text.size();

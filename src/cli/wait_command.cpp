@@ -54,7 +54,8 @@ constexpr std::array kWaitCommands = {
         .description =
             "The exit code is the exit status of the task's command, or 128 plus the signal that\n"
             "ended it; of several tasks it is that of the first that did not complete. --timeout\n"
-            "says how long to wait. Ctrl-C ends the waiting, not the tasks.",
+            "says how long to wait. Ctrl-C ends the waiting, not the tasks. The id of an array\n"
+            "waits for all its tasks, and the exit code is 0 if all of them completed.",
         .examples = kWaitExamples,
         .waits = true},
 };

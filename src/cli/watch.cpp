@@ -154,11 +154,10 @@ std::optional<v1::TaskStatus> Watch::follow_to_end() {
       return is_settled(now) || (now.state() == v1::RUNNING && now.attempts() > followed);
     });
     if (!task) return std::nullopt;
-    if (task->attempts() > followed) {
-      followed = task->attempts();
-      if (!print_output(followed, true)) return std::nullopt;
-    } else {
-      return task;
+    if (task->attempts() <= followed) return task;
+    while (followed < task->attempts()) {  // short ones may have passed unseen
+      ++followed;
+      if (!print_output(followed, followed == task->attempts())) return std::nullopt;
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "base/units.h"
 #include "cli/retry_kinds.h"
 #include "cli/values.h"
 #include "config/fields.h"
@@ -210,7 +211,7 @@ class TaskReader {
   }
 
   void read_order(v1::TaskSpec& spec) {
-    number("priority", config::integers(INT16_MIN, INT16_MAX),
+    number("priority", config::integers(kPriorityMin, kPriorityMax),
            [&](auto n) { spec.set_priority(static_cast<std::int32_t>(n)); });
     number("tier", config::integers(0, 3),
            [&](auto n) { spec.set_tier(static_cast<std::uint32_t>(n)); });

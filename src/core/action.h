@@ -73,7 +73,7 @@ struct TaskFinished {
 
 struct StartedTask {
   TaskNo task;
-  std::uint32_t attempt = 1;
+  std::uint32_t attempt = 1;   // counts every start, also those that spend no attempt
   std::int64_t charge_us = 0;  // normalised GPU-microseconds charged to its tenant at the start
   std::uint32_t part = 1;      // of what the batch is charged, beside the other tasks' parts
   bool operator==(const StartedTask&) const = default;

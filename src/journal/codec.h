@@ -19,7 +19,7 @@
 namespace berth::journal {
 
 // Goes up when the bytes of a message change. Groups of formats from kOldestFormat on are read.
-inline constexpr std::uint32_t kFormat = 2;
+inline constexpr std::uint32_t kFormat = 3;
 inline constexpr std::uint32_t kOldestFormat = 1;
 
 constexpr bool is_action_tag(std::uint8_t tag) { return tag >= 128; }

@@ -108,11 +108,11 @@ TEST(Group, FixedBytes) {
   builder.add_action(core::TaskReady{TaskNo{2}});
   const Writer group = builder.seal({.seq = 3, .epoch = 4, .behaviour = 5});
   EXPECT_EQ(to_hex(group.view()),
-            packed("42475250 02000000 1a000000 "         // magic, format, bytes of payload
+            packed("42475250 03000000 1a000000 "         // magic, format, bytes of payload
                    "01000000 01000000 "                  // events, actions
                    "0300000000000000 0400000000000000 "  // seq, epoch
                    "c07ca9db6b8690c2 05000000 "          // hash, behaviour
-                   "b00f4c04 4edd4d64 "                  // checksums of payload and header
+                   "b00f4c04 4ac06478 "                  // checksums of payload and header
                    "08 0100000000000000 0200000000000000 83 0200000000000000"));
 }
 

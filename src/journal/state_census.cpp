@@ -77,17 +77,16 @@ namespace {
 
 [[maybe_unused]] bool name_all(const core::TaskExtra& extra) {
   const auto& [group, at_once, has_turn, group_prev, group_next, depends_on, checkpoint_interval,
-               restart_cost] =
-      extra;
+               restart_cost] = extra;
   // Derived: group_prev, group_next.
   return depends_on.empty();
 }
 
 [[maybe_unused]] bool name_all(const core::TaskRow& row) {
   const auto& [no, submitted, eligible, expires, expected_run, backoff, vram, tenant, queue, flow,
-               lease, stamp, tokens, extra, unresolved, dependants, shape, priority, share, gpus,
-               tier, state, attempts, max_attempts, retry_on, losses, like_failures, last_failure,
-               on_dependency_failure, held, command, started] = row;
+               lease, stamp, tokens, extra, unresolved, dependants, shape, starts, priority, share,
+               gpus, tier, state, attempts, max_attempts, retry_on, losses, like_failures,
+               last_failure, on_dependency_failure, held, command, started] = row;
   // Derived: flow, lease, stamp, extra, unresolved, dependants.
   return core::is_terminal(state);
 }

@@ -217,10 +217,12 @@ struct RetryRecord {
   std::uint8_t losses = 0;
   std::uint8_t like_failures = 0;
   core::Failure last_failure = core::Failure::error;
+  std::uint32_t starts = 0;
   bool operator==(const RetryRecord&) const = default;
 };
-BERTH_FIELDS(RetryRecord, backoff, max_attempts, retry_on, attempts, losses, like_failures,
-             last_failure);
+BERTH_GROWN(RetryRecord, 3,
+            (backoff, max_attempts, retry_on, attempts, losses, like_failures, last_failure),
+            starts);
 
 struct LinksRecord {
   GroupId group;

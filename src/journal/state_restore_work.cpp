@@ -204,6 +204,9 @@ void Restorer::take(const TaskRecord& record) {
   row.losses = retry.losses;
   row.like_failures = retry.like_failures;
   row.last_failure = retry.last_failure;
+  // Version 3 did not say so: at least as many as are known of.
+  row.starts = in_.format() < 3 ? std::uint32_t{retry.attempts} + retry.losses : retry.starts;
+  require(row.starts >= row.attempts, "a start for each attempt");
   // Version 2 did not say so.
   if (in_.format() < 2) row.started = is_started(row.state) || row.attempts > 0 || row.losses > 0;
   if (record.links) take_links(slot, *record.links);
@@ -231,9 +234,9 @@ void Restorer::take_links(std::uint32_t slot, const LinksRecord& record) {
           "a dependency whose failure matters");
   core::TaskExtra& extra = state_->tasks.extra_of(slot);
   require(record.at_once == 0 || record.group, "a group for a limit of tasks at once");
-  require(!record.has_turn || (record.at_once > 0 &&
-                               state_->tasks.row(slot).held == ReasonCode::none),
-          "turns of tasks that are not held, in groups with a limit");
+  require(
+      !record.has_turn || (record.at_once > 0 && state_->tasks.row(slot).held == ReasonCode::none),
+      "turns of tasks that are not held, in groups with a limit");
   extra.group = record.group;
   extra.at_once = record.at_once;
   extra.has_turn = record.has_turn;

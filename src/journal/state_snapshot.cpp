@@ -255,8 +255,8 @@ void fill_record(TaskRecord& record, const State& state, std::uint32_t slot) {
   if (row.eligible != row.submitted) record.eligible = row.eligible;
   record.expires.reset();
   if (row.expires != Time::never()) record.expires = row.expires;
-  const RetryRecord retry{row.backoff, row.max_attempts,  row.retry_on,    row.attempts,
-                          row.losses,  row.like_failures, row.last_failure};
+  const RetryRecord retry{row.backoff, row.max_attempts,  row.retry_on,     row.attempts,
+                          row.losses,  row.like_failures, row.last_failure, row.starts};
   record.retry.reset();
   if (retry != RetryRecord{}) record.retry = retry;
   record.shape.reset();

@@ -6,6 +6,7 @@
 #include "main/action_text.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "main/document.h"
 #include "service/rebuild_history.h"
 #include "service/replay_check.h"
 #include "store/backup.h"
@@ -25,9 +26,11 @@ constexpr cli::Flag kFsckFlags[] = {
     kDataFlag,
     kConfigFlag,
     {"--cut", "", "last resort: cuts a damaged journal behind its last whole group"},
-    {"--rebuild-history", "", "makes a damaged history anew, from the journal and its good rows"}};
+    {"--rebuild-history", "", "makes a damaged history anew, from the journal and its good rows"},
+    kFormatFlag};
 constexpr cli::Flag kReplayFlags[] = {
-    {"--ledger", "", "each tenant's: what it was charged, given back, and net with all below it"}};
+    {"--ledger", "", "each tenant's: what it was charged, given back, and net with all below it"},
+    kFormatFlag};
 constexpr cli::Positional kQuery[] = {{"QUERY", "one statement that only reads"}};
 constexpr cli::Positional kReplayPath[] = {{"PATH", "a data folder, or a backup"}};
 constexpr cli::Positional kRestorePath[] = {{"BACKUP", "a folder that `berth backup` made"}};
@@ -89,7 +92,37 @@ void print_audit(std::ostream& out, const service::ReplayReport& report, bool in
     out << "  task t-" << task.value << ": its first charge is not what its batch's price makes\n";
 }
 
+void print_replay(const cli::Call& call, const service::ReplayReport& report, double took_s) {
+  JsonWriter json;
+  json.begin_object().member("identical", !report.difference.has_value());
+  json.member("events", report.events).member("actions", report.actions);
+  json.member("groups", report.groups).member("applied_groups", report.applied_groups);
+  json.member("seconds", took_s).member("hash", hex_text(report.hash));
+  if (report.difference) {
+    const service::ReplayDifference& found = *report.difference;
+    json.key("difference").begin_object().member("event", found.seq);
+    json.member("what", text_of(found.event));
+    json.member("recorded", found.recorded ? text_of(*found.recorded) : "");
+    json.member("decided", found.decided ? text_of(*found.decided) : "").end_object();
+  } else {
+    json.member("ledger_agrees", report.ledger_agrees());
+  }
+  if (call.args.has("--ledger")) {
+    json.key("ledger").begin_array();
+    for (const service::AuditLine& line : report.ledger) {
+      json.begin_object().member("tenant", line.tenant);
+      json.member("charged_us", line.engine.charged_us);
+      json.member("refunded_us", line.engine.refunded_us).member("net_us", line.engine.net_us());
+      json.member("net_with_below_us", line.with_below.net_us()).end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+  print_document(call, json);
+}
+
 int replay(const cli::Call& call) {
+  if (!has_good_format(call)) return cli::kBadInput;
   const std::filesystem::path data = call.args.positional().front();
   const auto progress = [&](std::uint64_t events) {
     if (call.console.err_is_terminal) call.console.err << "\r" << events << " events" << std::flush;
@@ -99,6 +132,10 @@ int replay(const cli::Call& call) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   if (call.console.err_is_terminal) call.console.err << "\r";
   if (!report) return cli::complain(call.console, report.error().message);
+  if (wants_document(call)) {
+    print_replay(call, *report, took.count());
+    return report->difference || !report->ledger_agrees() ? cli::kFailed : cli::kOk;
+  }
   call.console.out << "replayed " << report->events << " events and " << report->actions
                    << " actions in " << report->groups << " groups, " << took.count() << " s\n";
   if (report->applied_groups > 0) {
@@ -136,7 +173,23 @@ int rebuild_history(const cli::Call& call, const config::ServerConfig& config) {
   return cli::kOk;
 }
 
+void print_report(const cli::Call& call, const store::FsckReport& report) {
+  JsonWriter json;
+  json.begin_object().member("healthy", report.healthy()).key("findings").begin_array();
+  for (const store::FsckFinding& finding : report.findings) {
+    json.begin_object().member("severity", store::name_of(finding.severity));
+    json.member("what", finding.what).member("where", finding.where);
+    json.member("repair", finding.repair).end_object();
+  }
+  json.end_array().key("journal").begin_object().member("groups", report.journal.groups);
+  json.member("events", report.journal.events);
+  json.member("segments", report.journal.segments.size()).end_object();
+  json.member("snapshots", report.snapshots).end_object();
+  print_document(call, json);
+}
+
 int fsck(const cli::Call& call) {
+  if (!has_good_format(call)) return cli::kBadInput;
   const auto loaded = load_for(call, config_sources(call));
   if (!loaded) return cli::kBadInput;
   if (call.args.has("--rebuild-history")) return rebuild_history(call, loaded->config);
@@ -149,6 +202,10 @@ int fsck(const cli::Call& call) {
     return cli::kOk;
   }
   const store::FsckReport report = store::fsck(data);
+  if (wants_document(call)) {
+    print_report(call, report);
+    return report.healthy() ? cli::kOk : cli::kFailed;
+  }
   for (const store::FsckFinding& finding : report.findings) {
     call.console.out << store::name_of(finding.severity) << ": " << finding.what << " ("
                      << finding.where << ")\n  " << finding.repair << "\n";

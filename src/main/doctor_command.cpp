@@ -16,6 +16,7 @@
 #include "cli/values.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "main/document.h"
 #include "main/hardware.h"
 #include "main/task_users.h"
 #include "main/trust.h"
@@ -27,7 +28,7 @@
 namespace berth::main {
 namespace {
 
-constexpr cli::Flag kDoctorFlags[] = {kConfigFlag, kDataFlag, kSetFlag};
+constexpr cli::Flag kDoctorFlags[] = {kConfigFlag, kDataFlag, kSetFlag, kFormatFlag};
 
 // A note is no fault: it says what is so, where somebody could expect something else.
 enum class Grade : std::uint8_t { good, note, bad };
@@ -168,7 +169,20 @@ Finding look_at_folder(const std::filesystem::path& data) {
   return {Grade::good, "journal: " + std::to_string(report.journal.events) + " events, healthy"};
 }
 
+void print_findings(const cli::Call& call, const std::vector<Finding>& findings, bool good) {
+  constexpr std::array<std::string_view, 3> kGrades = {"ok", "note", "bad"};
+  JsonWriter json;
+  json.begin_object().member("healthy", good).key("findings").begin_array();
+  for (const Finding& finding : findings) {
+    json.begin_object().member("grade", kGrades[static_cast<std::size_t>(finding.grade)]);
+    json.member("text", finding.text).end_object();
+  }
+  json.end_array().end_object();
+  print_document(call, json);
+}
+
 int doctor(const cli::Call& call) {
+  if (!has_good_format(call)) return cli::kBadInput;
   const config::ConfigSources sources = config_sources(call);
   const auto loaded = load_for(call, sources);
   if (!loaded) return cli::kBadInput;
@@ -179,11 +193,14 @@ int doctor(const cli::Call& call) {
                                    look_at_gpus(loaded->config)};
   look_at_tasks(loaded->config, sources.path, findings);
   constexpr std::array<std::string_view, 3> kWords = {"ok    ", "note  ", "BAD   "};
-  bool good = true;
-  for (const Finding& finding : findings) {
-    call.console.out << kWords[static_cast<std::size_t>(finding.grade)] << finding.text << "\n";
-    good = good && finding.grade != Grade::bad;
+  const bool good = std::ranges::none_of(
+      findings, [](const Finding& finding) { return finding.grade == Grade::bad; });
+  if (wants_document(call)) {
+    print_findings(call, findings, good);
+    return good ? cli::kOk : cli::kFailed;
   }
+  for (const Finding& finding : findings)
+    call.console.out << kWords[static_cast<std::size_t>(finding.grade)] << finding.text << "\n";
   return good ? cli::kOk : cli::kFailed;
 }
 

@@ -10,6 +10,7 @@
 #include "main/clock.h"
 #include "main/commands.h"
 #include "main/config_sources.h"
+#include "main/document.h"
 #include "store/file.h"
 #include "store/layout.h"
 
@@ -25,6 +26,7 @@ constexpr cli::Flag kCreateFlags[] = {
     {"--role", "tenant|reader|agent|admin", "what it may (default tenant)"},
     {"--expires", "DURATION", "how long it is good, such as 30d (default: for ever)"}};
 constexpr cli::Flag kTokenFlags[] = {kDataFlag, kConfigFlag};
+constexpr cli::Flag kListFlags[] = {kDataFlag, kConfigFlag, kFormatFlag};
 constexpr cli::Positional kTokenId[] = {{"ID", "as `berth token list` shows it"}};
 
 std::optional<std::filesystem::path> tokens_file(const cli::Call& call) {
@@ -77,11 +79,29 @@ int create(const cli::Call& call) {
   return cli::kOk;
 }
 
+void print_tokens(const cli::Call& call, const std::vector<api::Token>& tokens) {
+  JsonWriter json;
+  json.begin_object().key("tokens").begin_array();
+  for (const api::Token& token : tokens) {
+    json.begin_object().member("id", token.id).member("role", api::name_of(token.role));
+    json.member("tenant", token.tenant).member("created_unix_s", token.created_s);
+    json.member("expires_unix_s", token.expires_s).member("revoked_unix_s", token.revoked_s);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  print_document(call, json);
+}
+
 int list(const cli::Call& call) {
+  if (!has_good_format(call)) return cli::kBadInput;
   const auto path = tokens_file(call);
   if (!path) return cli::kBadInput;
   const auto tokens = api::read_tokens(*path);
   if (!tokens) return cli::complain(call.console, tokens.error().message);
+  if (wants_document(call)) {
+    print_tokens(call, *tokens);
+    return cli::kOk;
+  }
   cli::Listing listing({{"ID"}, {"ROLE"}, {"TENANT"}, {"CREATED"}, {"EXPIRES"}, {"REVOKED"}});
   for (const api::Token& token : *tokens) {
     listing.add({token.id, std::string(api::name_of(token.role)), token.tenant,
@@ -105,7 +125,7 @@ constexpr cli::Command kTokenCommands[] = {
     {"token create", cli::Group::local, "make a token and print its secret once", "[OPTIONS]",
      create, cli::Reach::local, kCreateFlags},
     {"token list", cli::Group::local, "list tokens, without their secrets", "[OPTIONS]", list,
-     cli::Reach::local, kTokenFlags},
+     cli::Reach::local, kListFlags},
     {"token revoke", cli::Group::local, "make a token useless at once", "ID [OPTIONS]", revoke,
      cli::Reach::local, kTokenFlags, kTokenId},
 };

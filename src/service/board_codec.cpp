@@ -152,6 +152,8 @@ bool is_next(const Names& names, const Note& note) {
     return signal->signal >= names.next_signal() && signal->signal;  // some were forgotten
   } else if (const auto* group = std::get_if<GroupNamed>(&note)) {
     return static_cast<bool>(group->group);  // these are written by name
+  } else if (const auto* array = std::get_if<ArrayNamed>(&note)) {
+    return array->tenant.value < names.tenants().size() && array->count > 0;
   } else if (const auto* commands = std::get_if<CommandsAllowed>(&note)) {
     const bool is_tenant = commands->noun == CommandsAllowed::Noun::tenant;
     return commands->number < (is_tenant ? names.tenants().size() : names.queues().size());

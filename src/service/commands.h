@@ -32,14 +32,18 @@ struct NewTask {
   core::TaskSpec spec;
   std::string tenant;
   std::string queue;
-  std::vector<std::string> depends_on;  // ids; "signal:NAME"
+  std::vector<std::string> depends_on;  // ids of tasks or arrays; "signal:NAME"
   std::vector<std::string> gpu_kinds;   // none: any
   bool has_command = false;             // a program that it would run
   bool in_array = false;                // its group is an array's
+  std::string indices;                  // of that array
   bool says_share = false;              // else its queue may
   bool says_wait = false;               // how long it tolerates to wait; else its queue may
   std::optional<std::uint8_t> tier;     // absent: the tenant's
 };
+
+// Dependencies of the tasks of one submit, where an array counts as all its tasks.
+inline constexpr std::size_t kDependenciesMax = 100'000;
 
 struct SubmitOutcome {
   enum class Kind : std::uint8_t {
@@ -57,11 +61,12 @@ struct SubmitOutcome {
     tenant_forbids_commands,  // likewise
     queue_needs_command,      // its executor runs nothing else; `what` names it
     too_many_tenants,
-    no_room,               // on the data disk: not taken; reason.need, .have in MiB
-    in_doubt,              // taken, and the journal cannot be written: only later one will know
-    too_many_signals,      // the tenant has as many as it may; reason.need, .have
-    run_limit_over_queue,  // longer than tasks of the queue may run; reason.need, .have
-    group_in_use,          // an array's, by tasks of others; `what` names it
+    no_room,                // on the data disk: not taken; reason.need, .have in MiB
+    in_doubt,               // taken, and the journal cannot be written: only later one will know
+    too_many_signals,       // the tenant has as many as it may; reason.need, .have
+    run_limit_over_queue,   // longer than tasks of the queue may run; reason.need, .have
+    group_in_use,           // an array's, by tasks of others; `what` names it
+    too_many_dependencies,  // with all tasks of the arrays it names; reason.need, .have
   };
   Kind kind = Kind::accepted;
   TaskNo task;

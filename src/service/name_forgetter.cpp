@@ -27,6 +27,7 @@ std::vector<NameForgotten> NameForgetter::unused(const Names& names, const core:
   for (std::size_t i = 0; i < looks; i += 2) {
     look_at_group(names, state, found);
     look_at_signal(names, state, now, found);
+    look_at_array(names, state, now, found);
   }
   return found;
 }
@@ -47,6 +48,21 @@ void NameForgetter::look_at_group(const Names& names, const core::State& state,
   last_group_ = at->first;
   if (state.groups.contains(at->second)) return;
   add_once(found, {NameForgotten::Noun::group, {at->first.first}, at->first.second});
+}
+
+void NameForgetter::look_at_array(const Names& names, const core::State& state, Time now,
+                                  std::vector<NameForgotten>& found) {
+  if (names.arrays().empty()) return;
+  const auto at = behind(names.arrays(), last_array_);
+  last_array_ = at->first;
+  const GroupId group = names.group({at->first.first}, at->first.second);
+  if (group && state.groups.contains(group)) {
+    ended_since_.erase(at->first);
+    return;
+  }
+  if (ended_since_.emplace(at->first, now).first->second + remember_ > now) return;
+  ended_since_.erase(at->first);
+  add_once(found, {NameForgotten::Noun::array, {at->first.first}, at->first.second});
 }
 
 void NameForgetter::look_at_signal(const Names& names, const core::State& state, Time now,

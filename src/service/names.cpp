@@ -62,6 +62,9 @@ GroupId Names::group(TenantId tenant, std::string_view name) const {
 SignalId Names::signal(TenantId tenant, std::string_view name) const {
   return find_scoped(signals_, tenant, name);
 }
+ArrayEntry Names::array(TenantId tenant, std::string_view name) const {
+  return find_scoped(arrays_, tenant, name);
+}
 std::string_view Names::signal_name(SignalId signal) const {
   const auto at = signal_names_.find(signal);
   return at == signal_names_.end() ? std::string_view("?") : at->second;
@@ -181,6 +184,8 @@ void Names::apply(const Note& note) {
     next_group_.value = std::max(next_group_.value, n->group.value + 1);
   } else if (const auto* s = std::get_if<SignalNamed>(&note)) {
     name_signal(*s);
+  } else if (const auto* array = std::get_if<ArrayNamed>(&note)) {
+    arrays_[{array->tenant.value, array->name}] = {array->first, array->count, array->indices};
   } else if (const auto* gone = std::get_if<NameForgotten>(&note)) {
     forget(*gone);
   } else if (const auto* clock = std::get_if<ClockMapped>(&note)) {
@@ -212,6 +217,10 @@ void Names::forget(const NameForgotten& gone) {
   const Scoped scoped{gone.tenant.value, gone.name};
   if (gone.noun == NameForgotten::Noun::group) {
     groups_.erase(scoped);
+    return;
+  }
+  if (gone.noun == NameForgotten::Noun::array) {
+    arrays_.erase(scoped);
     return;
   }
   const auto at = signals_.find(scoped);
@@ -313,6 +322,9 @@ std::vector<Note> Names::notes() const {
   }
   for (const auto& [key, group] : groups_)
     notes.emplace_back(GroupNamed{group, {key.first}, key.second});
+  for (const auto& [key, array] : arrays_)
+    notes.emplace_back(
+        ArrayNamed{{key.first}, key.second, array.first, array.count, array.indices});
   std::map<SignalId, std::uint32_t> tenants;
   for (const auto& [key, signal] : signals_)
     tenants[signal] = key.first;

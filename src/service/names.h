@@ -77,6 +77,15 @@ struct PutKey {
 };
 using PutKeys = std::map<std::string, PutKey>;
 
+// The tasks of an array: so many numbers from the first on.
+struct ArrayEntry {
+  TaskNo first;
+  std::uint32_t count = 0;
+  std::string indices;  // as the client wrote them
+  bool has(TaskNo task) const { return task >= first && task.value - first.value < count; }
+  explicit operator bool() const { return count > 0; }
+};
+
 class Names {
  public:
   const std::vector<TenantEntry>& tenants() const { return tenants_; }
@@ -108,6 +117,7 @@ class Names {
   WorkClassId work_class(std::string_view name) const;
   GroupId group(TenantId tenant, std::string_view name) const;
   SignalId signal(TenantId tenant, std::string_view name) const;
+  ArrayEntry array(TenantId tenant, std::string_view name) const;
   std::string_view signal_name(SignalId signal) const;
 
   // The numbers the next new ones get.
@@ -123,10 +133,11 @@ class Names {
   GroupId next_group() const { return next_group_; }
   SignalId next_signal() const { return next_signal_; }
 
-  // Groups and signals by tenant and name.
+  // Groups, signals and arrays by tenant and name.
   using Scoped = std::pair<std::uint32_t, std::string>;
   const std::map<Scoped, GroupId, std::less<>>& groups() const { return groups_; }
   const std::map<Scoped, SignalId, std::less<>>& signals() const { return signals_; }
+  const std::map<Scoped, ArrayEntry, std::less<>>& arrays() const { return arrays_; }
   // How many signals of the tenant have a name: those that are awaited or given.
   std::size_t signals_of(TenantId tenant) const;
   // Since when it is given; none: it is not.
@@ -176,6 +187,7 @@ class Names {
   Index kind_index_, rack_index_, island_index_, work_class_index_;
   std::map<Scoped, GroupId, std::less<>> groups_;
   std::map<Scoped, SignalId, std::less<>> signals_;
+  std::map<Scoped, ArrayEntry, std::less<>> arrays_;
 };
 
 }  // namespace berth::service

@@ -90,7 +90,9 @@ void get(Reader& in, CommandsAllowed::Noun& noun) {
 void put(Writer& out, NameForgotten::Noun noun) { out.u8(static_cast<std::uint8_t>(noun)); }
 void get(Reader& in, NameForgotten::Noun& noun) {
   const std::uint8_t byte = in.u8();
-  if (byte > static_cast<std::uint8_t>(NameForgotten::Noun::signal)) in.fail("a group or a signal");
+  if (byte > static_cast<std::uint8_t>(NameForgotten::Noun::array)) {
+    in.fail("a group, a signal or an array");
+  }
   noun = static_cast<NameForgotten::Noun>(byte);
 }
 
@@ -160,6 +162,8 @@ void fields(Visit&& visit, N& n) {
     visit();
   } else if constexpr (std::is_same_v<T, AttemptEnded>) {
     visit(n.task, n.lease, n.at);
+  } else if constexpr (std::is_same_v<T, ArrayNamed>) {
+    visit(n.tenant, n.name, n.first, n.count, n.indices);
   } else if constexpr (std::is_same_v<T, QueueDefaults>) {
     visit(n.queue, n.defaults.share, n.defaults.tolerated_wait, n.defaults.run_limit,
           n.defaults.max_run_limit);
@@ -258,6 +262,8 @@ Note read_body(Reader& in, std::uint8_t tag, store::BytesAt at) {
       return TaskRedescribed{read_card(in, at)};
     case 23:
       return read_plain<AttemptEnded>(in);
+    case 24:
+      return read_plain<ArrayNamed>(in);
     default:
       in.fail_at(0, "the tag of a note");
       return {};

@@ -122,9 +122,9 @@ struct SpecCarried {
   store::BytesAt at;  // where it stands now
 };
 
-// Nobody uses the name of a group or a signal any more; it may be given a number anew.
+// Nobody uses the name of a group, a signal or an array any more; it may be given anew.
 struct NameForgotten {
-  enum class Noun : std::uint8_t { group, signal };
+  enum class Noun : std::uint8_t { group, signal, array };
   Noun noun = Noun::group;
   TenantId tenant;
   std::string name;
@@ -157,6 +157,16 @@ struct AttemptEnded {
   LeaseId lease;
   Time at;
   bool operator==(const AttemptEnded&) const = default;
+};
+
+// The tasks of an array, whose SubmitWorkflow follows. An earlier one of this name is forgotten.
+struct ArrayNamed {
+  TenantId tenant;
+  std::string name;
+  TaskNo first;  // the others have the numbers behind it
+  std::uint32_t count = 0;
+  std::string indices;  // as the client wrote them
+  bool operator==(const ArrayNamed&) const = default;
 };
 
 // The sections of the configuration whose blocks can be put by the API.
@@ -201,7 +211,7 @@ using Note = std::variant<TenantNamed, QueueNamed, ModelNamed, GpuNamed, GroupNa
                           TaskDescribed, AttemptResult, EpochBegan, PartNamed, NodeNamed,
                           ClockMapped, CommandsAllowed, SpecCarried, NameForgotten, QueueRuns,
                           SettingPut, SettingsReverted, Removed, PutsKnown, QueueDefaults,
-                          TaskRedescribed, AttemptEnded>;
+                          TaskRedescribed, AttemptEnded, ArrayNamed>;
 
 void encode_note(journal::Writer& out, const Note& note);
 

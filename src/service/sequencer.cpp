@@ -55,6 +55,8 @@ void Sequencer::write_notes() {
     if (const auto* described = std::get_if<TaskDescribed>(&note)) {
       described->card->begins_waiting = is_waiting(described->card->task);
       keys_.take(*described->card);
+    } else if (std::holds_alternative<ArrayNamed>(note)) {
+      names_.apply(note);  // not before it is accepted
     }
     scratch_.clear();
     encode_note(scratch_, note);
@@ -117,6 +119,7 @@ void Sequencer::forget_refused(std::size_t early) {
   std::erase_if(notes_, [&](const Note& note) {
     const auto* again = std::get_if<TaskRedescribed>(&note);
     if (again != nullptr) return again->card->task == refused->task;
+    if (const auto* array = std::get_if<ArrayNamed>(&note)) return array->first >= refused->task;
     const auto* described = std::get_if<TaskDescribed>(&note);
     return described != nullptr && described->card->task >= refused->task;
   });

@@ -117,9 +117,15 @@ class Sequencer {
   std::optional<SubmitOutcome> judge_array(const NewTask& task) const;
   std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
   std::optional<SubmitOutcome> command_forbidden(const NewTask& task) const;
-  using Siblings = std::map<std::string, TaskNo>;
-  std::optional<SubmitOutcome> resolve_dependencies(NewTask& task, const Siblings& siblings,
-                                                    Time now);
+  // What is submitted together, and how many dependencies it may still name.
+  struct Siblings {
+    std::map<std::string, TaskNo> tasks;
+    std::map<std::string, ArrayEntry> arrays;
+    std::size_t room = kDependenciesMax;
+  };
+  std::optional<SubmitOutcome> resolve_dependencies(NewTask& task, Siblings& siblings, Time now);
+  std::optional<SubmitOutcome> add_dependency(NewTask& task, const std::string& name,
+                                              Siblings& siblings, Time now);
   bool is_new(const NewTask& task, Time now) const;
   TaskNo task_named(TenantId tenant, const std::string& id, Time now) const;
   TenantId tenant_for(const std::string& name, Time now);

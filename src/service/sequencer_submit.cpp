@@ -50,7 +50,8 @@ SubmitOutcome Sequencer::admit(NewTask& task, Time now) {
   if (auto no = judge_queue(task)) return *no;
   if (auto no = fill_in(task)) return *no;
   if (auto no = command_forbidden(task)) return *no;
-  if (auto no = resolve_dependencies(task, {}, now)) return *no;
+  Siblings alone;
+  if (auto no = resolve_dependencies(task, alone, now)) return *no;
   const TaskNo number = engine_.next_task_no();
   describe(task, number, now);
   const std::int64_t tokens = task.spec.tokens;
@@ -78,8 +79,16 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto no = resolve_names(tasks[i], now)) return fail_all(*no, i);
     const std::string& id = tasks[i].card->id;
-    if (!id.empty() && !siblings.emplace(id, TaskNo{first.value + i}).second) {
+    const TaskNo number{first.value + i};
+    if (!id.empty() && !siblings.tasks.emplace(id, number).second) {
       return fail_all(outcome(SubmitOutcome::Kind::conflict, id), i);
+    }
+    if (!tasks[i].in_array) continue;
+    const std::string& name = tasks[i].card->group_name;
+    ArrayEntry& array =
+        siblings.arrays.try_emplace(name, number, 0, tasks[i].indices).first->second;
+    if (array.first.value + array.count++ != number.value) {
+      return fail_all(outcome(SubmitOutcome::Kind::group_in_use, name), i);
     }
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -110,6 +119,9 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
     describe(tasks[i], outcomes[i].task, now);
     event.tasks.push_back(std::move(tasks[i].spec));
   }
+  for (const auto& [name, array] : siblings.arrays)
+    notes_.emplace_back(
+        ArrayNamed{tasks[0].card->tenant, name, array.first, array.count, array.indices});
   step(std::move(event), now);
   if (const core::Reason reason = with_day_end(refusal_of(first), tokens)) {
     SubmitOutcome refused = outcome(SubmitOutcome::Kind::refused);
@@ -264,32 +276,54 @@ std::optional<SubmitOutcome> Sequencer::command_forbidden(const NewTask& task) c
   return std::nullopt;
 }
 
-std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task,
-                                                             const Siblings& siblings, Time now) {
-  const TenantId tenant = task.card->tenant;
+std::optional<SubmitOutcome> Sequencer::resolve_dependencies(NewTask& task, Siblings& siblings,
+                                                             Time now) {
   for (const std::string& name : task.depends_on) {
-    core::Dependency dependency;
-    if (name.starts_with(kSignalPrefix)) {
-      dependency.kind = core::Dependency::Kind::signal;
-      const SignalId signal = signal_for(tenant, name.substr(kSignalPrefix.size()));
-      if (!signal) {
-        SubmitOutcome refused = outcome(SubmitOutcome::Kind::too_many_signals, name);
-        refused.reason = signals_spent(tenant);
-        return refused;
-      }
-      dependency.id = signal.value;
-    } else {
-      const auto sibling = siblings.find(name);
-      const TaskNo other =
-          sibling != siblings.end() ? sibling->second : task_named(tenant, name, now);
-      if (!other) return outcome(SubmitOutcome::Kind::unknown_dependency, name);
-      dependency.id = other.value;
-    }
-    task.spec.depends_on.push_back(dependency);
+    if (auto no = add_dependency(task, name, siblings, now)) return no;
   }
   if (!task.card->group_name.empty()) {
-    task.spec.group = task.card->group = group_for(tenant, task.card->group_name);
+    task.spec.group = task.card->group = group_for(task.card->tenant, task.card->group_name);
   }
+  return std::nullopt;
+}
+
+// A task of this id, else all tasks of the array of this id: they end one by one, and each counts
+// as it ended.
+std::optional<SubmitOutcome> Sequencer::add_dependency(NewTask& task, const std::string& name,
+                                                       Siblings& siblings, Time now) {
+  using core::Dependency;
+  const TenantId tenant = task.card->tenant;
+  std::vector<Dependency>& all = task.spec.depends_on;
+  if (name.starts_with(kSignalPrefix)) {
+    const SignalId signal = signal_for(tenant, name.substr(kSignalPrefix.size()));
+    if (!signal) {
+      SubmitOutcome refused = outcome(SubmitOutcome::Kind::too_many_signals, name);
+      refused.reason = signals_spent(tenant);
+      return refused;
+    }
+    all.push_back({Dependency::Kind::signal, signal.value});
+    return std::nullopt;
+  }
+  ArrayEntry meant;
+  if (const auto sibling = siblings.tasks.find(name); sibling != siblings.tasks.end()) {
+    meant = {sibling->second, 1, {}};
+  } else if (const auto array = siblings.arrays.find(name); array != siblings.arrays.end()) {
+    meant = array->second;
+  } else if (const TaskNo other = task_named(tenant, name, now)) {
+    meant = {other, 1, {}};
+  } else {
+    meant = names_.array(tenant, name);
+  }
+  if (!meant) return outcome(SubmitOutcome::Kind::unknown_dependency, name);
+  if (meant.count > siblings.room) {
+    SubmitOutcome over = outcome(SubmitOutcome::Kind::too_many_dependencies, name);
+    over.reason.need = static_cast<std::int64_t>(kDependenciesMax - siblings.room + meant.count);
+    over.reason.have = static_cast<std::int64_t>(kDependenciesMax);
+    return over;
+  }
+  siblings.room -= meant.count;
+  for (std::uint32_t i = 0; i < meant.count; ++i)
+    all.push_back({Dependency::Kind::task, meant.first.value + i});
   return std::nullopt;
 }
 

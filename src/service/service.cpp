@@ -404,12 +404,13 @@ std::uint64_t Service::open_log(const LogWish& wish, LogSink sink) {
   const std::string agent = parts_->view.read([&](const Board& board) -> std::string {
     const TaskLine* line = board.tasks().find(wish.task);
     if (line == nullptr || line->attempts.empty()) return "";
-    const AttemptLine& last = line->attempts.back();
+    const auto asked = std::ranges::find(line->attempts, wish.attempt, &AttemptLine::number);
+    const AttemptLine& attempt = asked != line->attempts.end() ? *asked : line->attempts.back();
     const Names& names = board.names();
-    if (!last.gpus.empty()) {
-      return names.nodes()[names.gpus()[last.gpus.front().value].spec.node.value].agent;
+    if (!attempt.gpus.empty()) {
+      return names.nodes()[names.gpus()[attempt.gpus.front().value].spec.node.value].agent;
     }
-    const auto lease = board.leases().find(last.lease);
+    const auto lease = board.leases().find(attempt.lease);
     const bool runs = lease != board.leases().end() && lease->second.node;
     return runs ? names.nodes()[lease->second.node.value].agent : "";
   });

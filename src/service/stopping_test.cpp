@@ -199,8 +199,18 @@ TEST_F(PutBack, AnAttemptEndsWithItsProcessesAndTheTaskStartsOnlyThen) {
   desk_.agent.finish(desk_.agent.leases.at(0));
   desk_.turn();
   EXPECT_EQ(first_attempt(task).ended, before_end);
-  EXPECT_EQ(desk_.agent.leases.size(), 2U);
+  ASSERT_EQ(desk_.agent.leases.size(), 2U);
   EXPECT_EQ(desk_.state_of(task), TaskState::running);
+
+  // Its logs and its history are kept by this number.
+  EXPECT_EQ(desk_.agent.leases.at(0).tasks(0).attempt(), 1U);
+  EXPECT_EQ(desk_.agent.leases.at(1).tasks(0).attempt(), 2U);
+  desk_.agent.finish(desk_.agent.leases.at(1));
+  desk_.turn();
+  const TaskLine& ended = desk_.ended.back();
+  ASSERT_EQ(ended.attempts.size(), 2U);
+  EXPECT_EQ(ended.attempts[0].number, 1U);
+  EXPECT_EQ(ended.attempts[1].number, 2U);
 }
 
 TEST_F(PutBack, OneThatIsCancelledMeanwhileEndsWithItsProcesses) {
@@ -275,7 +285,7 @@ TEST_F(Promises, ATaskThatWasNeverBegunStartsAgainAsIfNothingHadBeen) {
   for (std::size_t rounds = 2; rounds < 30; ++rounds) {
     greet_again(true);
     ASSERT_EQ(desk_.agent.leases.size(), rounds);
-    EXPECT_EQ(desk_.agent.leases.back().tasks(0).attempt(), 1U);
+    EXPECT_EQ(desk_.agent.leases.back().tasks(0).attempt(), rounds);
   }
   EXPECT_TRUE(desk_.ended.empty());
   EXPECT_EQ(desk_.state_of(task), TaskState::starting);
@@ -308,7 +318,7 @@ TEST_F(Promises, OfALeaseThatWasTakenInByHalfTheOtherHalfIsPutBack) {
   EXPECT_TRUE(desk_.ended.empty());
   ASSERT_EQ(desk_.agent.leases.size(), 2U);
   EXPECT_EQ(desk_.agent.leases[1].tasks(0).task_no(), second.value);
-  EXPECT_EQ(desk_.agent.leases[1].tasks(0).attempt(), 1U);
+  EXPECT_EQ(desk_.agent.leases[1].tasks(0).attempt(), 2U);
 }
 
 // ---- Signals

@@ -127,13 +127,66 @@ TEST_F(NewcomersShell, ErrorsNameTheFlags) {
 
 TEST_F(NewcomersShell, EveryListIsPrintedInEveryFormat) {
   ASSERT_EQ(shell("submit --queue llm --id a --wait -- true").code, 0);
-  for (const char* command :
-       {"tasks --all", "status a", "explain a", "queues", "gpus", "models", "tenants", "usage",
-        "signals", "info", "events", "config show --running"}) {
-    for (const char* format : {"table", "wide", "json", "yaml", "name"}) {
-      const Result shown = shell(std::string(command) + " -o " + format);
+  ASSERT_EQ(shell("submit --queue llm --id x --array 0-2 --wait -- true").code, 0);
+  ASSERT_EQ(shell("submit --queue llm --id w --depends-on signal:go -- true").code, 0);
+  // One document, or one on each line.
+  write("judge.py",
+        "import json, sys\ntext = sys.stdin.read().strip()\nassert text\n"
+        "while text:\n    _, end = json.JSONDecoder().raw_decode(text)\n"
+        "    text = text[end:].strip()\n");
+  // Each with a name that its list has.
+  const std::pair<std::string, std::string> kLists[] = {
+      {"tasks --all", "a"},
+      {"tasks --all", "x"},
+      {"tasks --all --unfold", "x[1]"},
+      {"status a", "a"},
+      {"status x", "x"},
+      {"explain a", ""},
+      {"queues", "llm"},
+      {"gpus", "a100-0"},
+      {"models", ""},
+      {"tenants", "default"},
+      {"usage", ""},
+      {"signals", "go"},
+      {"info", ""},
+      {"events", ""},
+      {"config show --running", ""},
+      {"update w --priority 1", "w"},
+  };
+  for (const auto& [command, name] : kLists) {
+    for (const std::string format : {"table", "wide", "json", "yaml", "name"}) {
+      const Result shown = shell(command + " -o " + format);
       EXPECT_EQ(shown.code, 0) << command << " -o " << format << "\n" << shown.out;
+      if (format == "json") {
+        const Result judged = shell(command + " -o json 2>/dev/null | python3 judge.py");
+        EXPECT_EQ(judged.code, 0) << command << " prints no JSON: " << judged.out << shown.out;
+      }
+      if (format == "name" && !name.empty()) {
+        EXPECT_NE(("\n" + shown.out).find("\n" + name + "\n"), std::string::npos)
+            << command << " has no line " << name << ":\n"
+            << shown.out;
+      }
     }
+  }
+}
+
+// Commands that work on a data folder; the server may run meanwhile.
+TEST_F(NewcomersShell, LocalCommandsPrintDocumentsToo) {
+  write("has.py", "import json, sys\nassert sys.argv[1] in json.load(sys.stdin)\n");
+  const std::string data = (folder_.path() / "data").string();
+  ASSERT_EQ(shell("token create --role admin --data " + data).code, 0);
+  ASSERT_EQ(shell("submit --queue llm --wait -- true").code, 0);
+  server_.stop();
+  const std::pair<std::string, std::string> kCommands[] = {{"token list --data " + data, "tokens"},
+                                                           {"doctor --data " + data, "findings"},
+                                                           {"fsck --data " + data, "journal"},
+                                                           {"replay --ledger " + data, "ledger"}};
+  for (const auto& [command, key] : kCommands) {
+    const Result json = shell(command + " -o json 2>/dev/null | python3 has.py " + key);
+    EXPECT_EQ(json.code, 0) << command << json.out;
+    const Result yaml = shell(command + " -o yaml");
+    EXPECT_TRUE(has(yaml, key + ":")) << yaml.out;
+    EXPECT_EQ(shell(command + " -o xml").code, 2) << command;
   }
 }
 

@@ -167,7 +167,8 @@ void defer_task(State& state, const TaskDeferred& deferred) {
     case ReasonCode::preempted:
     case ReasonCode::gpu_lost:
     case ReasonCode::not_started:
-      // Back to its old place, as soon as nothing of it runs; the attempt did not count.
+      // Back to its old place, as soon as nothing of it runs; the attempt did not count,
+      // but keeps its number.
       if (deferred.reason.code == ReasonCode::gpu_lost) ++row.losses;
       --row.attempts;
       if (row.lease != kNoSlot) break;

@@ -137,8 +137,33 @@ TEST_F(Completion, ATaskWhoseGpuWasLostGoesBackToItsPlace) {
   const auto started = world_.all<BatchStarted>();
   ASSERT_EQ(started.size(), 1U);
   EXPECT_EQ(started.front().tasks.front().task, first);
-  EXPECT_EQ(started.front().tasks.front().attempt, 1U);
+  EXPECT_EQ(started.front().tasks.front().attempt, 2U);  // a number of its own
+  EXPECT_EQ(world_.row(first).attempts, 1);              // but the only one that counts
   EXPECT_EQ(world_.row(second).state, TaskState::pending);
+}
+
+// A number that was used names one run for good: its log, its line in the history.
+TEST_F(Completion, EachStartHasItsOwnNumberWhateverItCounts) {
+  TaskSpec spec = task_spec();
+  spec.retry = {.max_attempts = 2};
+  const TaskNo task = world_.submit(spec);
+  std::uint64_t lease = 0;
+  std::uint32_t number = 1;
+  for (const Failure failure : {Failure::not_started, Failure::infrastructure, Failure::error,
+                                Failure::infrastructure, Failure::not_started}) {
+    EXPECT_EQ(world_.row(task).starts, number);
+    world_.feed(LeaseEnded{LeaseId{lease++}, {{task, false, failure}}});
+    if (failure == Failure::error) world_.wait(nanoseconds(1));  // a retry has its own instant
+    const auto started = world_.all<BatchStarted>();
+    ASSERT_EQ(started.size(), 1U) << number;
+    EXPECT_EQ(started.front().tasks.front().attempt, ++number);
+  }
+  EXPECT_EQ(world_.row(task).attempts, 2);
+  world_.feed(LeaseEnded{LeaseId{lease}, {{task, false, Failure::error}}});
+  ASSERT_EQ(world_.all<TaskFinished>().size(), 1U);
+  const Reason reason = world_.all<TaskFinished>().front().reason;
+  EXPECT_EQ(reason.code, ReasonCode::attempts_spent);
+  EXPECT_EQ(reason.need, 2);
 }
 
 // The agent says that it never began: the server was killed between the promise and the start.
@@ -157,7 +182,8 @@ TEST_F(Completion, ATaskThatNeverBeganIsPutBackWithoutAnAttemptOrALoss) {
     EXPECT_EQ(closed.front().ran, Duration{0});
     const auto started = world_.all<BatchStarted>();  // the GPU is free: it starts again at once
     ASSERT_EQ(started.size(), 1U);
-    EXPECT_EQ(started.front().tasks.front().attempt, 1U);
+    EXPECT_EQ(started.front().tasks.front().attempt, lease + 2);
+    EXPECT_EQ(world_.row(task).attempts, 1);
     EXPECT_EQ(world_.row(task).losses, 0);
   }
 }

@@ -146,7 +146,7 @@ void add_tasks(const State& state, const std::vector<std::uint32_t>& slots, Batc
   for (const std::uint32_t slot : slots) {
     const TaskRow& row = state.tasks.row(slot);
     longest = std::max(longest, row.expected_run);
-    batch.tasks.push_back({row.no, row.attempts + 1U});
+    batch.tasks.push_back({row.no, row.starts + 1U});
   }
   batch.expected = predict_batch(queue, static_cast<std::int64_t>(slots.size()), longest,
                                  slowest_of(state, queue, batch.gpus));

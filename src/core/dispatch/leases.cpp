@@ -55,7 +55,9 @@ void move_tasks(State& state, std::uint32_t lease_slot, const BatchStarted& batc
     leave_flow(state, slot);
     row.state = TaskState::starting;
     row.lease = lease_slot;
-    row.attempts = static_cast<std::uint8_t>(started.attempt);
+    // Behaviour 6 and before gave the number of an attempt that did not count again.
+    row.starts = std::max(row.starts + 1, started.attempt);
+    ++row.attempts;
     row.started = true;
     if (row.expires != Time::never()) {
       row.expires = Time::never();

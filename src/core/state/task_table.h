@@ -41,12 +41,13 @@ struct alignas(128) TaskRow {
   std::uint32_t unresolved = 0;        // dependencies still open
   std::uint32_t dependants = kNoSlot;  // list of edges
   std::uint32_t shape = kNoSlot;       // in the shape table, for tasks whose shape is not plain
+  std::uint32_t starts = 0;            // the number of its last attempt; never used again
   std::int16_t priority = 0;
   std::uint16_t share = 1000;
   std::uint16_t gpus = 1;
   std::uint8_t tier = 0;
   TaskState state = TaskState::waiting;
-  std::uint8_t attempts = 0;
+  std::uint8_t attempts = 0;  // those that count; not the preempted, lost and never begun
   std::uint8_t max_attempts = 1;
   std::uint8_t retry_on = kRetryOnAny;
   std::uint8_t losses = 0;

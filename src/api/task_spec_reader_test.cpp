@@ -20,6 +20,7 @@ SpecContext context() {
 v1::TaskSpec minimal() {
   v1::TaskSpec spec;
   spec.set_task_type("llm");
+  spec.set_payload("x");
   return spec;
 }
 
@@ -190,6 +191,8 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
          s.set_payload("x");
          s.mutable_command()->add_argv("true");
        }},
+      {"task.payload", [](auto& s) { s.clear_payload(); }},
+      {"task.payload", [](auto& s) { s.set_payload(""); }},
       {"task.command.argv", [](auto& s) { s.mutable_command(); }},
       {"task.command.argv", [](auto& s) { s.mutable_command()->add_argv(std::string("a\0b", 3)); }},
       {"task.command", [](auto& s) { s.mutable_command()->add_argv(std::string(200'000, 'a')); }},

@@ -115,6 +115,7 @@ TEST_F(QueueRules, ATaskThatWaitsBecomesAnother) {
 
 // An array begins its group: the group's limit is what its first task says.
 TEST_F(QueueRules, AnArrayIsAGroupOfItsOwnAndKeepsItsLimit) {
+  desk_.agent.finishes_at_once = false;
   const auto member = [](const std::string& id) {
     NewTask task = task_with_command(id);
     task.card->group_name = "x";

@@ -79,7 +79,7 @@ TEST_F(Delete, AQueueIsNoMoreAndComesBackWithTheDefaults) {
   EXPECT_TRUE(put(Section::queues, "mine", {{"max_batch_wait", "\"1s\""}}).created);
   EXPECT_EQ(names().queue("mine"), id);
   EXPECT_EQ(queue("mine").spec.max_batch_size, 1U);
-  EXPECT_EQ(queue("mine").executor, "simulated");
+  EXPECT_EQ(queue("mine").executor, "") << "simulated";
   EXPECT_FALSE(queue("mine").spec.work_class);
   EXPECT_FALSE(queue("mine").paused);
   EXPECT_FALSE(queue("mine").draining);

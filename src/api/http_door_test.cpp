@@ -152,10 +152,10 @@ TEST(HttpDoor, TheIdempotencyKeyIsTheRequestId) {
 
 TEST(HttpDoor, ManyTasksInOneMessage) {
   Doors doors;
-  const RawReply reply = doors.http(
-      "POST", "/api/v1/tasks:batch",
-      R"({"tasks":[{"task":{"task_type":"llm","payload":1}},{"task":{"task_type":"x","payload":1}},)"
-      R"({"task":{"task_type":"llm","payload":1}}]})");
+  const RawReply reply = doors.http("POST", "/api/v1/tasks:batch",
+                                    R"({"tasks":[{"task":{"task_type":"llm","payload":1}},)"
+                                    R"({"task":{"task_type":"x","payload":1}},)"
+                                    R"({"task":{"task_type":"llm","payload":1}}]})");
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_TRUE(has(reply.body, "\"durable\":\"3\"")) << reply.body;
   EXPECT_TRUE(has(reply.body, R"("refusals":[{"sequence":"2","code":5,)")) << reply.body;

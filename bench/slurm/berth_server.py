@@ -37,7 +37,7 @@ max_batch_size = 1
 """
 TASKS = {
     "process": {"task_type": "bench", "gpu_memory_mb": 256, "command": {"argv": ["/bin/true"]}},
-    "simulated": {"task_type": "bench", "gpu_memory_mb": 256, "payload": ""},
+    "simulated": {"task_type": "bench", "gpu_memory_mb": 256, "payload": "x"},
 }
 PER_MESSAGE = 500
 

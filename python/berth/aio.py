@@ -289,6 +289,41 @@ class AsyncClient:
         return cluster.ServerInfo.read(await self._connection.call(
             "GetServerInfo", pb.GetServerInfoRequest()))
 
+    # ---- Administration --------------------------------------------------------------------------
+
+    async def put_tenant(self, name: str, **config: Any) -> bool:
+        """Makes a tenant or changes it, by the fields of TenantConfig; whether it is new."""
+        answer: pb.PutTenantResponse = await self._connection.call(
+            "PutTenant", pb.PutTenantRequest(name=name, config=pb.TenantConfig(**config)))
+        return answer.created
+
+    async def put_queue(self, name: str, **config: Any) -> bool:
+        """Makes a queue or changes it, by the fields of QueueConfig; whether it is new."""
+        answer: pb.PutQueueResponse = await self._connection.call(
+            "PutQueue", pb.PutQueueRequest(name=name, config=pb.QueueConfig(**config)))
+        return answer.created
+
+    async def put_model(self, name: str, *, force: bool = False, **config: Any) -> bool:
+        """Makes a model or changes it, by the fields of ModelConfig; whether it is new.
+
+        force: put it although no GPU could hold it.
+        """
+        answer: pb.PutModelResponse = await self._connection.call(
+            "PutModel", pb.PutModelRequest(name=name, config=pb.ModelConfig(**config), force=force))
+        return answer.created
+
+    async def delete_tenant(self, name: str) -> None:
+        """Deletes a tenant that has neither unfinished tasks nor tenants below it."""
+        await self._connection.call("DeleteTenant", pb.DeleteTenantRequest(name=name))
+
+    async def delete_queue(self, name: str) -> None:
+        """Deletes a queue that has no unfinished tasks."""
+        await self._connection.call("DeleteQueue", pb.DeleteQueueRequest(name=name))
+
+    async def delete_model(self, name: str) -> None:
+        """Deletes a model that no queue names and no GPU holds."""
+        await self._connection.call("DeleteModel", pb.DeleteModelRequest(name=name))
+
     # ---- Waiting ---------------------------------------------------------------------------------
 
     async def _get_task(self, task_id: str, user_id: Optional[str], within: Optional[Deadline],

@@ -34,10 +34,10 @@ class TaskTest(ClientCase):
 
     def test_a_task_is_found_by_its_number(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm")
+        client.submit_task(self.name, task_type="llm", payload="x")
         number = client.get_task(self.name).task_no
         self.assertEqual(client.wait(f"t-{number}")["task_id"], self.name)
-        unnamed = client.submit_task(task_type="llm")
+        unnamed = client.submit_task(task_type="llm", payload="x")
         self.assertEqual(unnamed, f"t-{client.get_task(unnamed).task_no}")
 
     def test_what_was_submitted_is_told(self) -> None:
@@ -62,7 +62,7 @@ class TaskTest(ClientCase):
     def test_a_gang_says_how_its_gpus_lie_together(self) -> None:
         client = self.client()
         kinds = sorted({gpu.kind for gpu in client.gpus()})
-        client.submit_task(self.name, task_type="llm", gpus=2, groups=2, within="node",
+        client.submit_task(self.name, task_type="llm", payload="x", gpus=2, groups=2, within="node",
                            required=True, gpu_kinds=kinds)
         self.assertEqual(client.wait(self.name)["status"], "completed")
         spec = client.get_task(self.name, with_spec=True).spec
@@ -75,17 +75,17 @@ class TaskTest(ClientCase):
     @unittest.skipUnless(REAL_SERVER, "the fake server has no hardware to ask for")
     def test_all_that_contradicts_itself_is_said(self) -> None:
         with self.assertRaises(berth.InvalidArgument) as caught:
-            self.client().submit_task(task_type="llm", gpus=0, mig_profile="1g.10gb",
+            self.client().submit_task(task_type="llm", payload="x", gpus=0, mig_profile="1g.10gb",
                                       gpu_kinds=["A100"])
         self.assertEqual(list(caught.exception.fields),
                          ["task.gpus", "task.gpu_kinds", "task.mig_profile"])
         with self.assertRaises(berth.NotFound) as unknown:
-            self.client().submit_task(task_type="llm", gpu_kinds=["abacus"])
+            self.client().submit_task(task_type="llm", payload="x", gpu_kinds=["abacus"])
         self.assertEqual(unknown.exception.reason.code, "unknown_gpu_kind")
 
     def test_an_id_is_looked_for_at_its_tenant(self) -> None:
         client = self.client()
-        client.submit_task(self.name, user_id="red", task_type="llm", held=True)
+        client.submit_task(self.name, user_id="red", task_type="llm", payload="x", held=True)
         self.assertEqual(client.get_status(self.name)["user_id"], "red")
         other = self.client()
         with self.assertRaises(berth.NotFound):
@@ -111,9 +111,21 @@ class TaskTest(ClientCase):
                         caught.exception.fields)
         self.assertTrue(caught.exception.reason.code)
 
+    def test_a_task_with_nothing_to_do_is_refused(self) -> None:
+        client = self.client()
+        for empty in ({}, {"payload": ""}, {"payload": b""}):
+            with self.subTest(empty), self.assertRaises(berth.InvalidArgument) as caught:
+                client.submit_task(task_type="llm", **empty)
+            self.assertEqual(list(caught.exception.fields), ["task.payload"])
+        self.assertTrue(client.submit_task(task_type="llm", payload={}))
+        outcomes = list(client.submit_many([{"task_type": "llm"}]))
+        self.assertIsInstance(outcomes[0].error, berth.InvalidArgument)
+        with self.assertRaises(berth.InvalidArgument):
+            client.submit_workflow([{"task_type": "llm"}])
+
     def test_a_field_that_is_not_there_is_named(self) -> None:
         with self.assertRaisesRegex(TypeError, "'priorty'; did you mean 'priority'"):
-            self.client().submit_task(task_type="llm", priorty=3)
+            self.client().submit_task(task_type="llm", payload="x", priorty=3)
 
     def test_an_unknown_task(self) -> None:
         for ask in ("get_status", "wait", "explain", "cancel"):
@@ -122,7 +134,7 @@ class TaskTest(ClientCase):
 
     def test_a_cancelled_task_raises_at_its_waiter(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm", held=True)
+        client.submit_task(self.name, task_type="llm", payload="x", held=True)
         self.assertEqual(client.cancel(self.name, dry_run=True).matched, 1)
         self.assertEqual(client.get_status(self.name)["status"], "waiting")
         self.assertEqual(client.cancel(self.name).cancelled, 1)
@@ -133,7 +145,7 @@ class TaskTest(ClientCase):
 
     def test_waiting_has_an_end(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm", held=True)
+        client.submit_task(self.name, task_type="llm", payload="x", held=True)
         with self.assertRaises(berth.WaitTimeout) as caught:
             client.wait(self.name, timeout=0.3)
         self.assertIsInstance(caught.exception, TimeoutError)
@@ -145,7 +157,7 @@ class TaskTest(ClientCase):
     def test_cancel_by_group_and_never_by_nothing(self) -> None:
         client = self.client()
         for _ in range(3):
-            client.submit_task(task_type="llm", group=self.name, held=True)
+            client.submit_task(task_type="llm", payload="x", group=self.name, held=True)
         self.assertEqual(client.cancel(group=self.name, dry_run=True).matched, 3)
         self.assertEqual(client.cancel(group=self.name, task_type="embedding").cancelled, 0)
         self.assertEqual(client.cancel(group=self.name).cancelled, 3)
@@ -154,7 +166,8 @@ class TaskTest(ClientCase):
 
     def test_a_signal_is_explained_and_given(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])
+        client.submit_task(self.name, task_type="llm", payload="x",
+                           depends_on=[f"signal:{self.name}"])
         why = client.explain(self.name)
         self.assertEqual(why.binding[0].code, "waits_for_signal")
         self.assertIn(self.name, str(why))
@@ -163,7 +176,8 @@ class TaskTest(ClientCase):
 
     def test_a_signal_stays_given_until_it_is_reset(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])
+        client.submit_task(self.name, task_type="llm", payload="x",
+                           depends_on=[f"signal:{self.name}"])
         found = {signal.name: signal for signal in client.signals()}
         self.assertEqual((found[self.name].given, found[self.name].waiters), (False, 1))
         client.resolve(self.name)
@@ -185,7 +199,8 @@ class TaskTest(ClientCase):
 
     def test_a_held_task_waits_until_released(self) -> None:
         client = self.client()
-        client.submit_task(self.name, task_type="llm", depends_on=[f"signal:{self.name}"])
+        client.submit_task(self.name, task_type="llm", payload="x",
+                           depends_on=[f"signal:{self.name}"])
         client.hold(self.name)
         client.resolve(self.name)
         self.assertEqual(client.get_status(self.name)["status"], "waiting")
@@ -206,7 +221,7 @@ class ManyTasksTest(ClientCase):
     def test_a_list_comes_in_pages(self) -> None:
         client = self.client()
         for _ in range(7):
-            client.submit_task(task_type="llm", group=self.name, held=True)
+            client.submit_task(task_type="llm", payload="x", group=self.name, held=True)
         tasks = list(client.list_tasks(group=self.name, page_size=3))
         self.assertEqual(len({task.task_id for task in tasks}), 7)
         self.assertEqual({task.status for task in tasks}, {"waiting"})
@@ -218,7 +233,8 @@ class ManyTasksTest(ClientCase):
     def test_many_are_submitted_in_order(self) -> None:
         client = self.client()
         outcomes = list(client.submit_many(
-            ({"task_type": "llm", "task_id": f"{self.name}-{number}", "user_id": "many"}
+            ({"task_type": "llm", "task_id": f"{self.name}-{number}", "user_id": "many",
+              "payload": "x"}
              for number in range(300)), window=50))
         self.assertEqual([outcome.task_id for outcome in outcomes],
                          [f"{self.name}-{number}" for number in range(300)])
@@ -227,7 +243,8 @@ class ManyTasksTest(ClientCase):
         self.assertEqual(client.wait(outcomes[-1].task_id)["user_id"], "many")
 
     def test_a_refusal_among_many(self) -> None:
-        specs = [{"task_type": "llm"}, {"payload": "no queue"}, {"task_type": "llm"}]
+        good = {"task_type": "llm", "payload": "x"}
+        specs = [good, {"payload": "no queue"}, good]
         for window in (1, 2, 100):
             with self.subTest(window):
                 outcomes = list(self.client().submit_many(specs, window=window))
@@ -238,7 +255,7 @@ class ManyTasksTest(ClientCase):
     def test_none_and_half_of_many(self) -> None:
         client = self.client()
         self.assertEqual(list(client.submit_many([])), [])
-        outcomes = client.submit_many({"task_type": "llm"} for _ in range(100))
+        outcomes = client.submit_many({"task_type": "llm", "payload": "x"} for _ in range(100))
         self.assertTrue(next(outcomes).accepted)
         outcomes.close()
         self.assertTrue(client.queues())
@@ -247,8 +264,8 @@ class ManyTasksTest(ClientCase):
         client = self.client()
         first, second = f"{self.name}-1", f"{self.name}-2"
         ids = client.submit_workflow([
-            {"task_id": second, "task_type": "llm", "depends_on": [first]},
-            {"task_id": first, "task_type": "embedding"}])
+            {"task_id": second, "task_type": "llm", "payload": "x", "depends_on": [first]},
+            {"task_id": first, "task_type": "embedding", "payload": "x"}])
         self.assertEqual(ids, [second, first])
         later, sooner = client.wait(second), client.wait(first)
         self.assertLessEqual(sooner["ended_at"], later["started_at"])
@@ -257,8 +274,10 @@ class ManyTasksTest(ClientCase):
         client = self.client()
         with self.assertRaises(berth.BerthError) as caught:
             client.submit_workflow([
-                {"task_id": "a", "task_type": "llm", "depends_on": ["b"], "group": self.name},
-                {"task_id": "b", "task_type": "llm", "depends_on": ["a"], "group": self.name}])
+                {"task_id": "a", "task_type": "llm", "payload": "x", "depends_on": ["b"],
+                 "group": self.name},
+                {"task_id": "b", "task_type": "llm", "payload": "x", "depends_on": ["a"],
+                 "group": self.name}])
         self.assertEqual(caught.exception.reason.code, "dependency_cycle")
         self.assertEqual(list(client.list_tasks(group=self.name, ended=True)), [])
 
@@ -268,7 +287,7 @@ class EventTest(ClientCase):
     def test_events_from_a_number_on(self) -> None:
         client = self.client()
         before = client.server_info().sequence
-        client.wait(client.submit_task(self.name, task_type="llm", group=self.name))
+        client.wait(client.submit_task(self.name, task_type="llm", payload="x", group=self.name))
         events = list(client.events(group=self.name, after=before, follow=False))
         self.assertEqual({event.task_id for event in events}, {self.name})
         self.assertEqual(events[-1].status, "completed")
@@ -284,7 +303,8 @@ class EventTest(ClientCase):
         client = self.client()
         before = client.server_info().sequence
         for number in range(32):
-            client.submit_task(f"{self.name}-{number}", task_type="llm", group=self.name)
+            client.submit_task(f"{self.name}-{number}", task_type="llm", payload="x",
+                               group=self.name)
         for number in range(32):
             client.wait(f"{self.name}-{number}")
         events = list(client.events(group=self.name, after=before, follow=False))
@@ -304,7 +324,7 @@ class EventTest(ClientCase):
     def test_events_are_followed(self) -> None:
         client = self.client()
         before = client.server_info().sequence
-        client.submit_task(self.name, task_type="llm", group=self.name, held=True)
+        client.submit_task(self.name, task_type="llm", payload="x", group=self.name, held=True)
         events = client.events(group=self.name, after=before)
         self.assertEqual(next(events).status, "waiting")
         self.client().release(self.name)
@@ -320,7 +340,7 @@ class EventTest(ClientCase):
 class ClusterTest(ClientCase):
     def test_what_the_cluster_is(self) -> None:
         client = self.client()
-        client.wait(client.submit_task(task_type="llm"))
+        client.wait(client.submit_task(task_type="llm", payload="x"))
         self.assertLessEqual({"llm", "embedding", "diffusion"},
                              {queue.name for queue in client.queues()})
         self.assertGreater(sum(queue.completed for queue in client.queues()), 0)
@@ -330,6 +350,35 @@ class ClusterTest(ClientCase):
         self.assertIsInstance(client.models(), list)
         self.assertIsInstance(client.usage(days=1), list)
         self.assertGreater(client.server_info().sequence, 0)
+
+    def test_a_queue_is_put_and_deleted(self) -> None:
+        client = self.client()
+        with self.assertRaises(berth.NotFound):
+            client.delete_queue(self.name)
+        self.assertTrue(client.put_queue(self.name, max_batch_size=3))
+        self.assertFalse(client.put_queue(self.name, max_batch_size=4))
+        task_id = client.submit_task(task_type=self.name, payload="x", held=True)
+        with self.assertRaisesRegex(berth.FailedPrecondition, "1 unfinished task") as caught:
+            client.delete_queue(self.name)
+        self.assertEqual(caught.exception.metadata["have"], "1")
+        client.cancel(task_id)
+        client.delete_queue(self.name)
+        self.assertNotIn(self.name, {queue.name for queue in client.queues()})
+        with self.assertRaises(berth.NotFound):
+            client.submit_task(task_type=self.name, payload="x")
+        with self.assertRaises(ValueError):
+            client.put_queue(self.name, max_batch_sise=3)
+
+    @unittest.skipUnless(REAL_SERVER, "the fake server has only queues to put")
+    def test_tenants_and_models_are_put_and_deleted(self) -> None:
+        client = self.client()
+        self.assertTrue(client.put_tenant(self.name, weight=2.5))
+        self.assertTrue(client.put_model(self.name, weights_mb=100))
+        client.delete_tenant(self.name)
+        client.delete_model(self.name)
+        for ask in ("delete_tenant", "delete_model"):
+            with self.subTest(ask), self.assertRaises(berth.NotFound):
+                getattr(client, ask)(self.name)
 
 
 class NamesTest(unittest.TestCase):

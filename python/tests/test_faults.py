@@ -17,16 +17,16 @@ TIME_IS_UP = (berth.Unavailable, berth.DeadlineExceeded)
 class RetryTest(FakeCase):
     def test_an_unavailable_server_is_asked_again(self) -> None:
         self.server.fail_next("SubmitTask", times=2)
-        task_id = self.client().submit_task(task_type="llm")
+        task_id = self.client().submit_task(task_type="llm", payload="x")
         self.assertEqual(self.server.calls["SubmitTask"], 3)
         self.assertEqual(self.client().wait(task_id)["status"], "completed")
 
     def test_a_lost_reply_makes_no_second_task(self) -> None:
         client = self.client()
         self.server.fail_next("SubmitTask", times=2, reply_lost=True)
-        task_id = client.submit_task(task_type="llm")
+        task_id = client.submit_task(task_type="llm", payload="x")
         self.server.fail_next("SubmitWorkflow", reply_lost=True)
-        ids = client.submit_workflow([{"task_type": "llm"}, {"task_type": "llm"}])
+        ids = client.submit_workflow([{"task_type": "llm", "payload": "x"}] * 2)
         tasks = list(client.list_tasks(ended=True))
         self.assertEqual(sorted(task.task_id for task in tasks), sorted([task_id, *ids]))
 
@@ -34,7 +34,7 @@ class RetryTest(FakeCase):
         self.server.fail_next("SubmitTask", times=1000)
         begin = time.monotonic()
         with self.assertRaises(TIME_IS_UP) as caught:
-            self.client(timeout=0.5).submit_task(task_type="llm")
+            self.client(timeout=0.5).submit_task(task_type="llm", payload="x")
         self.assertLess(time.monotonic() - begin, 30)
         self.assertTrue(caught.exception.retryable)
 
@@ -45,7 +45,7 @@ class RetryTest(FakeCase):
 
     def test_only_what_is_safe_is_repeated(self) -> None:
         client = self.client()
-        client.submit_task("a", task_type="llm", held=True, group="g")
+        client.submit_task("a", task_type="llm", payload="x", held=True, group="g")
         self.server.fail_next("CancelTask")
         with self.assertRaises(berth.Unavailable):
             client.cancel(group="g")
@@ -58,13 +58,13 @@ class RetryTest(FakeCase):
                 before = self.server.calls["SubmitTask"]
                 self.server.fail_next("SubmitTask", code=code)
                 with self.assertRaises(berth.BerthError) as caught:
-                    self.client().submit_task(task_type="llm")
+                    self.client().submit_task(task_type="llm", payload="x")
                 self.assertEqual(caught.exception.code, code)
                 self.assertEqual(self.server.calls["SubmitTask"], before + 1)
 
     def test_a_restarted_server_is_found_again(self) -> None:
         client = self.client()
-        task_id = client.submit_task(task_type="llm")
+        task_id = client.submit_task(task_type="llm", payload="x")
         self.server.restart()
         self.assertEqual(client.wait(task_id)["status"], "completed")
         self.assertEqual(client.server_info().epoch, 2)
@@ -75,15 +75,15 @@ class DetailTest(FakeCase):
     def test_a_full_queue_says_when_to_come_back(self) -> None:
         host = self.serve(manual=True, max_queue_size=1).host
         client = self.client(host=host)
-        client.submit_task(task_type="llm")
+        client.submit_task(task_type="llm", payload="x")
         with self.assertRaises(berth.ResourceExhausted) as caught:
-            client.submit_task(task_type="llm")
+            client.submit_task(task_type="llm", payload="x")
         error = caught.exception
         self.assertEqual(error.retry_after, 1.0)
         self.assertTrue(error.retryable)
         self.assertEqual((error.reason.code, error.reason.need, error.reason.have),
                          ("tenant_queue_full", 2, 1))
-        refused = list(client.submit_many([{"task_type": "llm"}]))[0].error
+        refused = list(client.submit_many([{"task_type": "llm", "payload": "x"}]))[0].error
         self.assertIsInstance(refused, berth.ResourceExhausted)
         self.assertTrue(refused.retryable)
         self.assertAlmostEqual(refused.retry_after, 1.0, delta=0.9)
@@ -107,19 +107,19 @@ class DetailTest(FakeCase):
     def test_tokens(self) -> None:
         host = self.serve(tokens={"secret": "red"}).host
         with self.assertRaises(berth.Unauthenticated):
-            self.client(host=host).submit_task(task_type="llm")
+            self.client(host=host).submit_task(task_type="llm", payload="x")
         client = self.client(host=host, token="secret")
-        task_id = client.submit_task(task_type="llm")
+        task_id = client.submit_task(task_type="llm", payload="x")
         self.assertEqual(client.wait(task_id)["user_id"], "red")
         with self.assertRaises(berth.PermissionDenied):
-            client.submit_task(task_type="llm", user_id="blue")
+            client.submit_task(task_type="llm", payload="x", user_id="blue")
 
     def test_a_failed_task_says_why(self) -> None:
         def run(task: Any) -> Any:
             raise MemoryError("model too large")
 
         client = self.client(host=self.serve(run=run).host)
-        task_id = client.submit_task(task_type="llm", retry={"attempts": 2})
+        task_id = client.submit_task(task_type="llm", payload="x", retry={"attempts": 2})
         with self.assertRaisesRegex(berth.TaskFailed, "model too large") as caught:
             client.wait(task_id)
         self.assertEqual(caught.exception.status, "failed")
@@ -134,7 +134,8 @@ class DetailTest(FakeCase):
                             (None, None)):
             with self.subTest(told):
                 client = self.client(host=self.serve(run=lambda task: given).host)
-                self.assertEqual(client.wait(client.submit_task(task_type="llm"))["result"], told)
+                task_id = client.submit_task(task_type="llm", payload="x")
+                self.assertEqual(client.wait(task_id)["result"], told)
 
 
 @with_both_clients
@@ -142,7 +143,7 @@ class StreamTest(FakeCase):
     def test_events_are_neither_lost_nor_doubled(self) -> None:
         client = self.client()
         for number in range(20):
-            client.submit_task(f"t{number}", task_type="llm")
+            client.submit_task(f"t{number}", task_type="llm", payload="x")
         client.wait("t19")
         total = client.server_info().sequence
         streams = self.server.calls["TaskEvents"]
@@ -170,7 +171,7 @@ class StreamTest(FakeCase):
             self.server.break_streams()
             # While the client is away.
             with berth.Client(self.host) as own:
-                own.submit_task("late", task_type="llm")
+                own.submit_task("late", task_type="llm", payload="x")
             submitted.set()
 
         thread = threading.Thread(target=break_then_submit)
@@ -190,7 +191,7 @@ class StreamTest(FakeCase):
     def test_waiting_survives_broken_streams(self) -> None:
         server = self.serve(manual=True)
         client = self.client(host=server.host)
-        client.submit_task("slow", task_type="llm")
+        client.submit_task("slow", task_type="llm", payload="x")
 
         def break_and_finish() -> None:
             server.break_streams()
@@ -204,7 +205,7 @@ class StreamTest(FakeCase):
     def test_waiting_without_a_stream_polls(self) -> None:
         server = self.serve(manual=True)
         client = self.client(host=server.host)
-        client.submit_task("slow", task_type="llm")
+        client.submit_task("slow", task_type="llm", payload="x")
         server.fail_next("TaskEvents", times=1000, code="UNIMPLEMENTED")
         self._later(server, lambda: server.finish_task("slow"))
         self.assertEqual(client.wait("slow", timeout=20)["status"], "completed")
@@ -212,7 +213,7 @@ class StreamTest(FakeCase):
 
     def test_a_wait_times_out_on_a_server_that_is_away(self) -> None:
         client = self.client()
-        client.submit_task("held", task_type="llm", held=True)
+        client.submit_task("held", task_type="llm", payload="x", held=True)
         self.server.stop()
         with self.assertRaises(berth.WaitTimeout):
             client.wait("held", timeout=0.5)
@@ -220,7 +221,7 @@ class StreamTest(FakeCase):
     def test_a_followed_log_ends_with_its_task(self) -> None:
         server = self.serve(manual=True)
         client = self.client(host=server.host)
-        client.submit_task("talks", task_type="llm")
+        client.submit_task("talks", task_type="llm", payload="x")
         server.write_log("talks", "one\n")
         chunks = client.logs("talks", follow=True)
         self.assertEqual(next(chunks).text, "one\n")
@@ -258,11 +259,11 @@ class ManyTest(FakeCase):
     def test_a_server_that_never_comes_back(self) -> None:
         self.server.fail_next("SubmitTasks", times=1000)
         with self.assertRaises(TIME_IS_UP):
-            list(self.client(timeout=0.5).submit_many([{"task_type": "llm"}]))
+            list(self.client(timeout=0.5).submit_many([{"task_type": "llm", "payload": "x"}]))
 
     def test_a_slow_reader_keeps_its_stream(self) -> None:
         outcomes = self.client(timeout=0.3).submit_many(
-            ({"task_type": "llm"} for _ in range(20)), window=4)
+            ({"task_type": "llm", "payload": "x"} for _ in range(20)), window=4)
         count = 0
         for outcome in outcomes:
             self.assertTrue(outcome.accepted)

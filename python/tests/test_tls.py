@@ -66,7 +66,7 @@ class TlsTest(ClientCase):
 
     def submit(self, host: str, **named: Any) -> str:
         client = self.client(host=host, timeout=5.0, tls=self.servers.authority, **named)
-        return str(client.submit_task(task_type="llm"))
+        return str(client.submit_task(task_type="llm", payload="x"))
 
     def test_a_server_that_the_file_vouches_for(self) -> None:
         self.assertTrue(self.submit(self.serve_tls(asks_clients=False)))

@@ -68,7 +68,7 @@ TEST_F(LargeBodies, OfOneTenantLeaveRoomForOthers) {
   EXPECT_EQ(announce(400'000, with(red)), 100);
   EXPECT_EQ(announce(400'000, with(red)), 503);
   EXPECT_EQ(announce(400'000, with(blue)), 100);
-  const std::string small = R"({"task":{"task_type":"llm"}})";
+  const std::string small = R"({"task":{"task_type":"llm","payload":1}})";
   EXPECT_EQ(doors_.http("POST", "/api/v1/tasks", small, with(red)).status, 200);
 }
 

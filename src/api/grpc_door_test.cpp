@@ -36,8 +36,8 @@ TEST(GrpcDoor, AGangRunsOnAllOfItsGpusAndKeepsItsSpec) {
   Doors doors;
   v1::SubmitTaskRequest request;
   v1::TaskSpec& spec = *request.mutable_task();
+  spec = testing::plain_task();
   spec.set_task_id("gang");
-  spec.set_task_type("llm");
   spec.set_gpus(2);
   spec.set_groups(2);
   spec.set_within("node");
@@ -65,7 +65,7 @@ TEST(GrpcDoor, WhatNoHardwareHereHasIsRefusedWithItsReason) {
   Doors doors;
   const auto refusal = [&](const std::function<void(v1::TaskSpec&)>& make) {
     v1::SubmitTaskRequest request;
-    request.mutable_task()->set_task_type("llm");
+    *request.mutable_task() = testing::plain_task();
     make(*request.mutable_task());
     v1::SubmitTaskResponse response;
     return doors.call(&Stub::SubmitTask, request, response);
@@ -138,7 +138,7 @@ TEST(GrpcDoor, TheSameRequestTwiceIsOneTask) {
   Doors doors;
   doors.pause();
   v1::SubmitTaskRequest request;
-  request.mutable_task()->set_task_type("llm");
+  *request.mutable_task() = testing::plain_task();
   request.set_request_id("key-1");
   v1::SubmitTaskResponse first;
   v1::SubmitTaskResponse second;
@@ -164,8 +164,8 @@ TEST(GrpcDoor, ErrorsSayWhatAndHowToGoOn) {
   status = doors.call(&Stub::SubmitTask, request, response);
   const auto bad = testing::detail_of<google::rpc::BadRequest>(status);
   ASSERT_TRUE(bad.has_value());
-  EXPECT_EQ(bad->field_violations_size(), 2);
-  request.mutable_task()->clear_tier();
+  EXPECT_EQ(bad->field_violations_size(), 3) << "no queue, a wrong tier, nothing to do";
+  *request.mutable_task() = testing::plain_task();
   request.mutable_task()->set_task_type("lln");
   status = doors.call(&Stub::SubmitTask, request, response);
   EXPECT_EQ(status.error_code(), grpc::NOT_FOUND);
@@ -284,7 +284,7 @@ TEST(GrpcDoor, CancelsOneOrAGroupAndCountsFirst) {
 TEST(GrpcDoor, HeldTasksAndSignalsWait) {
   Doors doors;
   v1::SubmitTaskRequest request;
-  request.mutable_task()->set_task_type("llm");
+  *request.mutable_task() = testing::plain_task();
   request.mutable_task()->set_task_id("held");
   request.mutable_task()->set_held(true);
   v1::SubmitTaskResponse response;
@@ -319,9 +319,8 @@ TEST(GrpcDoor, WorkflowsAreAllOrNothing) {
   doors.pause();
   v1::SubmitWorkflowRequest request;
   for (const char* id : {"one", "two"}) {
-    v1::TaskSpec& task = *request.add_tasks();
+    v1::TaskSpec& task = *request.add_tasks() = testing::plain_task();
     task.set_task_id(id);
-    task.set_task_type("llm");
   }
   request.mutable_tasks(1)->add_depends_on("one");
   request.set_request_id("w");
@@ -336,9 +335,8 @@ TEST(GrpcDoor, WorkflowsAreAllOrNothing) {
   EXPECT_EQ(doors.call(&Stub::SubmitWorkflow, request, again).error_code(), grpc::ALREADY_EXISTS);
   v1::SubmitWorkflowRequest cycle;
   for (const char* id : {"x", "y"}) {
-    v1::TaskSpec& task = *cycle.add_tasks();
+    v1::TaskSpec& task = *cycle.add_tasks() = testing::plain_task();
     task.set_task_id(id);
-    task.set_task_type("llm");
     task.add_depends_on(id[0] == 'x' ? "y" : "x");
   }
   const grpc::Status refused = doors.call(&Stub::SubmitWorkflow, cycle, again);
@@ -381,9 +379,8 @@ TEST(GrpcDoor, AWorkflowThatIsNotTakenNamesTheTask) {
   ASSERT_TRUE(doors.submit("taken", response).ok());
   v1::SubmitWorkflowRequest request;
   for (const char* id : {"one", ""}) {
-    v1::TaskSpec& task = *request.add_tasks();
+    v1::TaskSpec& task = *request.add_tasks() = testing::plain_task();
     task.set_task_id(id);
-    task.set_task_type("llm");
   }
   v1::SubmitWorkflowResponse answer;
   const auto message = [&] {

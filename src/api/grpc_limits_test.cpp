@@ -24,6 +24,7 @@ TEST(GrpcLimits, AMessageOverTheLimitIsRefused) {
   Doors doors;
   v1::SubmitTaskRequest request;
   request.mutable_task()->set_task_type("llm");
+  request.mutable_task()->set_payload("x");
   request.mutable_task()->set_payload(std::string(5U << 20, 'x'));
   v1::SubmitTaskResponse response;
   EXPECT_EQ(doors.call(&Stub::SubmitTask, request, response).error_code(),
@@ -37,6 +38,7 @@ TEST(GrpcLimits, AMessageThatIsTooLargeIsToldTheLimit) {
   const auto submit = [&](std::size_t bytes) {
     v1::SubmitTaskRequest request;
     request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_payload("x");
     request.mutable_task()->set_payload(std::string(bytes, 'x'));
     v1::SubmitTaskResponse response;
     return doors.call(&Stub::SubmitTask, request, response);

@@ -343,6 +343,7 @@ TEST(Submits, AStreamIsAnsweredInOrderWithItsRefusals) {
       for (std::uint64_t i = 0; i < kPerMessage; ++i) {
         v1::TaskSpec& task = *request.add_tasks()->mutable_task();
         task.set_task_type(i == 7 ? "nothing" : "llm");
+        task.set_payload("x");
         if (i == 9) task.set_tier(17);
       }
       ASSERT_TRUE(stream->Write(request));
@@ -384,7 +385,7 @@ TEST(Submits, ASmallRingHoldsTheStreamBackAndLosesNothing) {
       v1::SubmitTasksRequest request;
       request.set_sequence(1 + m * 10);
       for (int i = 0; i < 10; ++i)
-        request.add_tasks()->mutable_task()->set_task_type("llm");
+        *request.add_tasks()->mutable_task() = testing::plain_task();
       ASSERT_TRUE(stream->Write(request));
     }
     stream->WritesDone();
@@ -413,6 +414,7 @@ TEST(Submits, TheIdsOfWhatWasAcceptedAreToldWhereTheyAreWanted) {
       v1::TaskSpec& task = *request.add_tasks()->mutable_task();
       task.set_task_id(id);
       task.set_task_type(std::string_view(id) == "wrong" ? "nothing" : "llm");
+      task.set_payload("x");
     }
     ASSERT_TRUE(stream->Write(request));
   }
@@ -451,7 +453,7 @@ TEST(Submits, AReaderThatSleepsHoldsItsOwnStreamBack) {
   v1::SubmitTasksRequest request;
   request.set_want_ids(true);
   for (int i = 0; i < 10; ++i)
-    request.add_tasks()->mutable_task()->set_task_type("llm");
+    *request.add_tasks()->mutable_task() = testing::plain_task();
   request.set_sequence(1);
   stream->take(request);
   ready.acquire();
@@ -474,7 +476,7 @@ TEST(Submits, SequenceNumbersMustGrow) {
   auto stream = doors.stub->SubmitTasks(&context);
   v1::SubmitTasksRequest request;
   request.set_sequence(5);
-  request.add_tasks()->mutable_task()->set_task_type("llm");
+  *request.add_tasks()->mutable_task() = testing::plain_task();
   ASSERT_TRUE(stream->Write(request));
   stream->Write(request);
   v1::SubmitTasksResponse response;
@@ -494,7 +496,7 @@ TEST(Stopping, EndsStreamsAndSaysWhy) {
   auto submits = doors.stub->SubmitTasks(&submits_context);
   v1::SubmitTasksRequest message;
   message.set_sequence(1);
-  message.add_tasks()->mutable_task()->set_task_type("llm");
+  *message.add_tasks()->mutable_task() = testing::plain_task();
   ASSERT_TRUE(submits->Write(message));
   v1::SubmitTasksResponse response;
   ASSERT_TRUE(submits->Read(&response));

@@ -58,6 +58,8 @@ class Handlers : public std::enable_shared_from_this<Handlers> {
 
   template <class Request, class Response>
   void put(service::Section section, const Request& request, Reply<Response> reply);
+  template <class Response>
+  void erase(service::Section section, const std::string& name, Reply<Response> reply);
 
   struct SpecAt {
     v1::TaskSpec spec;

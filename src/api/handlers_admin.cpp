@@ -74,7 +74,7 @@ void Handlers::put_tenant(const Caller&, const v1::PutTenantRequest& request,
       ""};
   context_.service.view().read([&](const service::Board& board) {
     const TenantId known = board.names().tenant(request.name());
-    if (known) block = service::tenant_block(board.names(), known);
+    if (known && !is_forgotten(board, known)) block = service::tenant_block(board.names(), known);
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
   merge(request.config(), block, flaws);
@@ -87,7 +87,7 @@ void Handlers::put_queue(const Caller&, const v1::PutQueueRequest& request,
   config::QueueBlock block{.name = request.name()};
   context_.service.view().read([&](const service::Board& board) {
     const QueueId known = board.names().queue(request.name());
-    if (known) block = service::queue_block(board.names(), known);
+    if (known && !is_forgotten(board, known)) block = service::queue_block(board.names(), known);
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
   merge(request.config(), block, flaws);
@@ -100,7 +100,7 @@ void Handlers::put_model(const Caller&, const v1::PutModelRequest& request,
   core::ModelSpec spec;
   context_.service.view().read([&](const service::Board& board) {
     const ModelId known = board.names().model(request.name());
-    if (known) spec = board.names().models()[known.value].spec;
+    if (known && !is_forgotten(board, known)) spec = board.names().models()[known.value].spec;
   });
   std::vector<FieldFlaw> flaws = flaws_in_name(request.name());
   merge(request.config(), spec, flaws);
@@ -119,6 +119,30 @@ void Handlers::put(service::Section section, const Request& request, Reply<Respo
   control(service::PutSettings{section, request.name(), key_values(request.config()),
                                context_.service.options().wall_clock()},
           failing(reply), creating(reply));
+}
+
+template <class Response>
+void Handlers::erase(service::Section section, const std::string& name, Reply<Response> reply) {
+  if (auto flaws = flaws_in_name(name); !flaws.empty()) {
+    return reply(bad_request(std::move(flaws)));
+  }
+  control(service::DeleteBlock{section, name}, failing(reply),
+          [reply](const service::ControlOutcome&) { reply(Response{}); });
+}
+
+void Handlers::delete_tenant(const Caller&, const v1::DeleteTenantRequest& request,
+                             Reply<v1::DeleteTenantResponse> reply) {
+  erase(service::Section::tenants, request.name(), std::move(reply));
+}
+
+void Handlers::delete_queue(const Caller&, const v1::DeleteQueueRequest& request,
+                            Reply<v1::DeleteQueueResponse> reply) {
+  erase(service::Section::queues, request.name(), std::move(reply));
+}
+
+void Handlers::delete_model(const Caller&, const v1::DeleteModelRequest& request,
+                            Reply<v1::DeleteModelResponse> reply) {
+  erase(service::Section::models, request.name(), std::move(reply));
 }
 
 void Handlers::revert_config(const Caller&, const v1::RevertConfigRequest& request,

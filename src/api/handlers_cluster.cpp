@@ -152,35 +152,26 @@ std::vector<core::LedgerLine> ledger_with_below(const Board& board) {
   return core::summed_upwards(parents, board.ledger());
 }
 
-// What left the configuration and is used no more is not shown any more.
-bool is_forgotten(const Board& board, QueueId queue) {
-  return board.names().queues()[queue.value].removed && live_tasks(board, queue) == 0;
-}
-bool is_forgotten(const Board& board, ModelId model) {
-  if (!board.names().models()[model.value].removed) return false;
-  for (std::uint32_t i = 0; i < board.names().queues().size(); ++i) {
-    const bool names_it = board.names().queues()[i].spec.model == model;
-    if (names_it && !is_forgotten(board, QueueId{i})) return false;
-  }
-  return std::ranges::none_of(board.gpus(),
-                              [&](const auto& gpu) { return gpu.models.contains(model); });
-}
-bool is_forgotten(const Board&, GpuId) { return false; }
-bool is_forgotten(const Board&, TenantId) { return false; }
-
 // Calls fill(i) for each of the entries, or for the one named. A name that is not there is told.
 template <class Number, class Entries, class Fill>
 std::optional<Problem> each_named(const Board& board, const std::string& noun,
                                   const std::string& name, Number number, const Entries& entries,
                                   const Fill& fill) {
-  if (number && is_forgotten(board, number)) number = Number::none();
+  const auto is_gone = [&](Number one) {
+    if constexpr (std::is_same_v<Number, GpuId>) {
+      return false;
+    } else {
+      return is_forgotten(board, one);
+    }
+  };
+  if (number && is_gone(number)) number = Number::none();
   if (!name.empty() && !number) return no_such(noun, name, names_in(entries));
   if (number) {
     fill(static_cast<std::size_t>(number.value));
     return std::nullopt;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!is_forgotten(board, Number{static_cast<std::uint32_t>(i)})) fill(i);
+    if (!is_gone(Number{static_cast<std::uint32_t>(i)})) fill(i);
   }
   return std::nullopt;
 }

@@ -19,8 +19,9 @@ bool has(const std::string& text, const std::string& part) {
 TEST(HttpDoor, ATaskGoesFromSubmitToItsEnd) {
   Doors doors;
   RawHttp client(doors.server->http_port());
-  RawReply reply = client.ask("POST", "/api/v1/tasks",
-                              R"({"task":{"task_id":"a","task_type":"llm","user_id":"alice"}})");
+  RawReply reply =
+      client.ask("POST", "/api/v1/tasks",
+                 R"({"task":{"task_id":"a","task_type":"llm","payload":1,"user_id":"alice"}})");
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_TRUE(has(reply.body, "\"task_id\":\"a\""));
   EXPECT_EQ(reply.header("Content-Type"), "application/json");
@@ -38,14 +39,14 @@ TEST(HttpDoor, ATaskGoesFromSubmitToItsEnd) {
 TEST(HttpDoor, WhatStoppingATaskCostsIsSaidInJson) {
   Doors doors;
   RawReply reply = doors.http("POST", "/api/v1/tasks",
-                              R"({"task":{"task_id":"a","task_type":"llm",)"
+                              R"({"task":{"task_id":"a","task_type":"llm","payload":1,)"
                               R"("checkpoint_interval_ms":600000,"restart_cost_ms":"30000"}})");
   EXPECT_EQ(reply.status, 200) << reply.body;
   reply = doors.http("GET", "/api/v1/tasks/a?with_spec=true");
   EXPECT_TRUE(has(reply.body, R"("checkpoint_interval_ms":"600000","restart_cost_ms":"30000")"))
       << reply.body;
   reply = doors.http("POST", "/api/v1/tasks",
-                     R"({"task":{"task_type":"llm","checkpoint_interval_ms":-1,)"
+                     R"({"task":{"task_type":"llm","payload":1,"checkpoint_interval_ms":-1,)"
                      R"("restart_cost_ms":-1}})");
   EXPECT_EQ(reply.status, 400) << reply.body;
   for (const char* field : {"checkpoint_interval_ms", "restart_cost_ms"})
@@ -57,17 +58,17 @@ TEST(HttpDoor, WhatStoppingATaskCostsIsSaidInJson) {
 
 TEST(HttpDoor, WhatATaskAsksOfTheHardwareIsSaidInJson) {
   Doors doors;
-  RawReply reply = doors.http(
-      "POST", "/api/v1/tasks",
-      R"({"task":{"task_id":"gang","task_type":"llm","gpus":2,"groups":2,"within":"node",)"
-      R"("required":true,"gpu_kinds":["test"]}})");
+  RawReply reply =
+      doors.http("POST", "/api/v1/tasks",
+                 R"({"task":{"task_id":"gang","task_type":"llm","payload":1,"gpus":2,"groups":2,)"
+                 R"("within":"node","required":true,"gpu_kinds":["test"]}})");
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_EQ(doors.end_of("gang").gpus_size(), 2);
   reply = doors.http("GET", "/api/v1/tasks/gang?with_spec=true");
   EXPECT_TRUE(has(reply.body, R"("gpu_kinds":["test"],"groups":2,"within":"node","required":true)"))
       << reply.body;
   reply = doors.http("POST", "/api/v1/tasks",
-                     R"({"task":{"task_type":"llm","gpus":3,"groups":2,"within":"nod",)"
+                     R"({"task":{"task_type":"llm","payload":1,"gpus":3,"groups":2,"within":"nod",)"
                      R"("memory_mb":-1,"mig_profile":"1g.10gb"}})");
   EXPECT_EQ(reply.status, 400) << reply.body;
   for (const char* field : {"groups", "within", "memory_mb", "mig_profile"})
@@ -75,8 +76,10 @@ TEST(HttpDoor, WhatATaskAsksOfTheHardwareIsSaidInJson) {
   EXPECT_TRUE(has(reply.body, R"(did you mean \"node\"?)")) << reply.body;
   EXPECT_TRUE(has(doors.http("GET", "/openapi.json").body, R"("cpus_milli":{"type":"integer",)"));
   // Said or not: no GPU is something else than the default of one.
-  EXPECT_EQ(doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","gpus":0}})").status,
-            400);
+  EXPECT_EQ(
+      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","payload":1,"gpus":0}})")
+          .status,
+      400);
 }
 
 TEST(HttpDoor, ErrorsAreProblems) {
@@ -96,7 +99,7 @@ TEST(HttpDoor, ErrorsAreProblems) {
   EXPECT_EQ(doors.http("POST", "/api/v1/tasks", R"({"task":{"tier":9}})").status, 400);
   EXPECT_EQ(doors.http("GET", "/api/v1/tasks?nothing=1").status, 400);
   reply = doors.http("POST", "/api/v1/tasks",
-                     R"({"task":{"task_type":"llm","gpu_memory_mb":99999999}})");
+                     R"({"task":{"task_type":"llm","payload":1,"gpu_memory_mb":99999999}})");
   EXPECT_EQ(reply.status, 422);
   EXPECT_TRUE(has(reply.body, "vram_over_any_gpu"));
 }
@@ -125,7 +128,7 @@ TEST(HttpDoor, AFullQueueIs429WithRetryAfter) {
   options.tenant_defaults.max_queue_size = 1;
   Doors doors({}, options);
   doors.pause();
-  const std::string body = R"({"task":{"task_type":"llm"}})";
+  const std::string body = R"({"task":{"task_type":"llm","payload":1}})";
   EXPECT_EQ(doors.http("POST", "/api/v1/tasks", body).status, 200);
   const RawReply reply = doors.http("POST", "/api/v1/tasks", body);
   EXPECT_EQ(reply.status, 429);
@@ -137,29 +140,30 @@ TEST(HttpDoor, TheIdempotencyKeyIsTheRequestId) {
   doors.pause();
   const std::string key = "Idempotency-Key: k1\r\n";
   const RawReply first =
-      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm"}})", key);
+      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","payload":1}})", key);
   const RawReply second =
-      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm"}})", key);
+      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","payload":1}})", key);
   EXPECT_TRUE(has(second.body, "\"duplicate\":true")) << second.body;
-  const RawReply other =
-      doors.http("POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","priority":1}})", key);
+  const RawReply other = doors.http(
+      "POST", "/api/v1/tasks", R"({"task":{"task_type":"llm","payload":1,"priority":1}})", key);
   EXPECT_EQ(other.status, 422) << other.body;
   EXPECT_TRUE(has(other.body, "priority"));
 }
 
 TEST(HttpDoor, ManyTasksInOneMessage) {
   Doors doors;
-  const RawReply reply =
-      doors.http("POST", "/api/v1/tasks:batch",
-                 R"({"tasks":[{"task":{"task_type":"llm"}},{"task":{"task_type":"x"}},)"
-                 R"({"task":{"task_type":"llm"}}]})");
+  const RawReply reply = doors.http("POST", "/api/v1/tasks:batch",
+                                    R"({"tasks":[{"task":{"task_type":"llm","payload":1}},)"
+                                    R"({"task":{"task_type":"x","payload":1}},)"
+                                    R"({"task":{"task_type":"llm","payload":1}}]})");
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_TRUE(has(reply.body, "\"durable\":\"3\"")) << reply.body;
   EXPECT_TRUE(has(reply.body, R"("refusals":[{"sequence":"2","code":5,)")) << reply.body;
   EXPECT_TRUE(has(reply.body, R"("accepted":[{"sequence":"1","task_id":"t-)")) << reply.body;
   EXPECT_TRUE(has(reply.body, R"({"sequence":"3","task_id":"t-)")) << reply.body;
-  const RawReply brief = doors.http("POST", "/api/v1/tasks:batch",
-                                    R"({"want_ids":false,"tasks":[{"task":{"task_type":"llm"}}]})");
+  const RawReply brief =
+      doors.http("POST", "/api/v1/tasks:batch",
+                 R"({"want_ids":false,"tasks":[{"task":{"task_type":"llm","payload":1}}]})");
   EXPECT_TRUE(has(brief.body, R"("accepted":[])")) << brief.body;
 }
 
@@ -168,8 +172,8 @@ TEST(HttpDoor, ManyTasksInOneMessage) {
 TEST(OldPaths, GoOnAndNameTheirSuccessors) {
   Doors doors;
   doors.pause();
-  const RawReply old =
-      doors.http("POST", "/v1/tasks", R"({"task":{"task_id":"a b","task_type":"llm"}})");
+  const RawReply old = doors.http("POST", "/v1/tasks",
+                                  R"({"task":{"task_id":"a b","task_type":"llm","payload":1}})");
   EXPECT_EQ(old.status, 200) << old.body;
   EXPECT_EQ(old.header("Deprecation"), "true");
   EXPECT_EQ(old.header("Link"), "</api/v1/tasks>; rel=\"successor-version\"");

@@ -4,7 +4,8 @@
 //
 // A row: rpc name, its function in Handlers, request, response, HTTP verb, path below kApiRoot, a
 // second path ("": none), role, summary. {name} in a path is a field of the request; query
-// parameters of a GET are its other fields, the body of a POST or PUT is the request as JSON.
+// parameters of a GET or DELETE are its other fields, the body of a POST or PUT is the request as
+// JSON.
 #pragma once
 
 #include <algorithm>
@@ -74,6 +75,12 @@ namespace berth::api {
         put, "/queues/{name}", "", admin, "Make a queue, or change it")                            \
   UNARY(PutModel, put_model, PutModelRequest, PutModelResponse,                                    \
         put, "/models/{name}", "", admin, "Make a model, or change it")                            \
+  UNARY(DeleteTenant, delete_tenant, DeleteTenantRequest, DeleteTenantResponse,                    \
+        erase, "/tenants/{name}", "", admin, "Delete a tenant that has no work")                   \
+  UNARY(DeleteQueue, delete_queue, DeleteQueueRequest, DeleteQueueResponse,                        \
+        erase, "/queues/{name}", "", admin, "Delete a queue that is empty")                        \
+  UNARY(DeleteModel, delete_model, DeleteModelRequest, DeleteModelResponse,                        \
+        erase, "/models/{name}", "", admin, "Delete a model that nothing uses")                    \
   UNARY(GetConfig, get_config, GetConfigRequest, GetConfigResponse,                                \
         get, "/config", "", reader, "Every key with its value and origin")                         \
   UNARY(ReloadConfig, reload_config, ReloadConfigRequest, ReloadConfigResponse,                    \
@@ -85,7 +92,7 @@ namespace berth::api {
         post, "/backup", "", admin, "Copy the data to a new folder on the server")
 // clang-format on
 
-enum class Verb : std::uint8_t { get, post, put };
+enum class Verb : std::uint8_t { get, post, put, erase };  // erase: DELETE, a word of C++
 enum class MethodKind : std::uint8_t { unary, server_stream, bidi };
 // What a caller must be. An admin may do what a tenant or a reader may, and a reader whatever only
 // reads, of all tenants; anyone needs no token.
@@ -153,7 +160,17 @@ constexpr Need need_of(const MethodInfo& method) {
 // Its request is the body, as JSON; else path and query hold all of it.
 constexpr bool takes_body(Verb verb) { return verb == Verb::post || verb == Verb::put; }
 constexpr std::string_view name_of(Verb verb) {
-  return verb == Verb::get ? "GET" : verb == Verb::post ? "POST" : "PUT";
+  switch (verb) {
+    case Verb::get:
+      return "GET";
+    case Verb::post:
+      return "POST";
+    case Verb::put:
+      return "PUT";
+    case Verb::erase:
+      return "DELETE";
+  }
+  return "";
 }
 constexpr std::string_view name_of(Role role) {
   switch (role) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "api/metrics_writer.h"
+#include "api/outcomes.h"
 
 namespace berth::api {
 namespace {
@@ -105,25 +106,31 @@ Lines copy_lines(const ApiContext& context) {
   const Time now = context.now();
   return context.service.view().read([now](const Board& board) {
     Lines lines;
-    for (const auto& queue : board.names().queues())
-      lines.queue_names.push_back(queue.name);
-    for (const auto& model : board.names().models())
-      lines.model_names.push_back(model.name);
-    for (const auto& tenant : board.names().tenants())
-      lines.tenant_names.push_back(tenant.name);
-    lines.queues = board.queues();
-    for (std::uint32_t queue = 0; queue < lines.queues.size(); ++queue) {
+    const service::Names& names = board.names();
+    for (std::uint32_t queue = 0; queue < names.queues().size(); ++queue) {
+      if (is_forgotten(board, QueueId{queue})) continue;
       const Duration wait = now - board.oldest_pending({queue}).value_or(now);
+      lines.queue_names.push_back(names.queues()[queue].name);
+      lines.queues.push_back(board.queues()[queue]);
       lines.oldest_wait_s.push_back(static_cast<double>(wait.ns) / 1e9);
     }
-    lines.models = board.models();
-    lines.tenants = board.tenants();
-    lines.ledger = board.ledger();
-    lines.residents.resize(lines.models.size());
+    std::vector<std::size_t> residents(names.models().size());
     for (const service::GpuLine& gpu : board.gpus()) {
       for (const auto& [model, resident] : gpu.models) {
-        if (!resident.loading) ++lines.residents[model.value];
+        if (!resident.loading) ++residents[model.value];
       }
+    }
+    for (std::uint32_t model = 0; model < names.models().size(); ++model) {
+      if (is_forgotten(board, ModelId{model})) continue;
+      lines.model_names.push_back(names.models()[model].name);
+      lines.models.push_back(board.models()[model]);
+      lines.residents.push_back(residents[model]);
+    }
+    for (std::uint32_t tenant = 0; tenant < names.tenants().size(); ++tenant) {
+      if (is_forgotten(board, TenantId{tenant})) continue;
+      lines.tenant_names.push_back(names.tenants()[tenant].name);
+      lines.tenants.push_back(board.tenants()[tenant]);
+      lines.ledger.push_back(board.ledger()[tenant]);
     }
     lines.live = board.tasks().size();
     lines.leases = board.leases().size();

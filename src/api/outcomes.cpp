@@ -1,6 +1,9 @@
 // See outcomes.h.
 #include "api/outcomes.h"
 
+#include <algorithm>
+
+#include "api/caller.h"
 #include "api/task_status.h"
 #include "config/diagnostics.h"
 
@@ -95,7 +98,52 @@ std::uint64_t live_tasks(const service::Board& board, QueueId queue) {
   return line.waiting + line.pending + line.running;
 }
 
+bool is_forgotten(const service::Board& board, TenantId tenant) {
+  return board.names().tenants()[tenant.value].removed;
+}
+
+bool is_forgotten(const service::Board& board, QueueId queue) {
+  return board.names().queues()[queue.value].removed && live_tasks(board, queue) == 0;
+}
+
+bool is_forgotten(const service::Board& board, ModelId model) {
+  if (!board.names().models()[model.value].removed) return false;
+  for (std::uint32_t i = 0; i < board.names().queues().size(); ++i) {
+    const bool names_it = board.names().queues()[i].spec.model == model;
+    if (names_it && !is_forgotten(board, QueueId{i})) return false;
+  }
+  return std::ranges::none_of(board.gpus(),
+                              [&](const auto& gpu) { return gpu.models.contains(model); });
+}
+
 namespace {
+
+// A tenant that left the configuration is there still, with the defaults.
+Problem kept_by_configuration(const std::string& noun, const std::string& name) {
+  std::string message = noun + " " + quoted(name);
+  if (noun == "tenant" && name == kDefaultTenant) {
+    message += " is built in and cannot be deleted";
+  } else {
+    message +=
+        " is in the server's configuration, which would bring it back; take it out of the file";
+    if (noun == "queue") message += " (a built-in queue: builtin_queues = false)";
+    message += " and run 'berth reload'";
+    if (noun == "tenant") message += ", then delete it";
+  }
+  return {.code = Code::failed_precondition,
+          .reason = noun + "_in_configuration",
+          .message = std::move(message),
+          .metadata = {{"subject", name}}};
+}
+
+Problem in_use(const service::ControlOutcome& outcome) {
+  return {.code = Code::failed_precondition,
+          .reason = outcome.noun + "_in_use",
+          .message = outcome.noun + " " + quoted(outcome.name) + " " + outcome.flaw,
+          .metadata = {{"subject", outcome.name},
+                       {"have", std::to_string(outcome.count)},
+                       {"unit", outcome.unit}}};
+}
 
 Problem short_of_room(const core::Reason& reason, const std::string& what_to_do) {
   const std::string free = std::to_string(reason.have);
@@ -271,6 +319,10 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
   }
   if (outcome.kind == service::ControlOutcome::Kind::bad_setting) {
     return bad_field("config", outcome.flaw);
+  }
+  if (outcome.kind == service::ControlOutcome::Kind::in_use) return in_use(outcome);
+  if (outcome.kind == service::ControlOutcome::Kind::in_configuration) {
+    return kept_by_configuration(outcome.noun, outcome.name);
   }
   if (outcome.kind == service::ControlOutcome::Kind::no_room) {
     return short_of_room(outcome.reason, "ask again");

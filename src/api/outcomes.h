@@ -36,6 +36,12 @@ Problem problem_of(const service::ControlOutcome& outcome, const service::Board&
 // Tasks of the queue that have not ended.
 std::uint64_t live_tasks(const service::Board& board, QueueId queue);
 
+// What was deleted, and a queue or model that left the configuration and that nothing uses any
+// more, is not shown any more.
+bool is_forgotten(const service::Board& board, TenantId tenant);
+bool is_forgotten(const service::Board& board, QueueId queue);
+bool is_forgotten(const service::Board& board, ModelId model);
+
 // The names of tenants, queues, models or GPUs, but for those that were removed.
 template <class Entries>
 std::vector<std::string> names_in(const Entries& entries) {

@@ -42,6 +42,7 @@ class Revocation : public ::testing::Test {
     request.set_sequence(sequence);
     v1::TaskSpec& task = *request.add_tasks()->mutable_task();
     task.set_task_type("llm");
+    task.set_payload("x");
     task.set_gpu_memory_mb(100);
     return request;
   }

@@ -39,6 +39,7 @@ TEST(SettingsDoor, SignalsAreListedAndReset) {
   Doors doors;
   v1::SubmitTaskRequest submit;
   submit.mutable_task()->set_task_type("llm");
+  submit.mutable_task()->set_payload("x");
   submit.mutable_task()->set_user_id("alice");
   v1::SubmitTaskResponse submitted;
   for (const char* name : {"a", "b", "c"}) {

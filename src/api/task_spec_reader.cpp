@@ -130,6 +130,12 @@ class SpecReader {
       if (payload > 0) wrong("payload", "a task has a payload or a command, not both");
       read_command();
     } else {
+      // On the wire an empty payload is none.
+      if (payload == 0) {
+        wrong("payload",
+              "is empty and there is no command, so the task would do nothing; give a payload for "
+              "the queue's executor, or a command to run");
+      }
       if (!spec_.env().empty()) wrong("env", "belongs to a command, and there is none");
       if (!spec_.workdir().empty()) wrong("workdir", "belongs to a command, and there is none");
     }

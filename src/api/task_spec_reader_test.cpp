@@ -20,7 +20,14 @@ SpecContext context() {
 v1::TaskSpec minimal() {
   v1::TaskSpec spec;
   spec.set_task_type("llm");
+  spec.set_payload("x");
   return spec;
+}
+
+// Of a task that has no payload then.
+v1::Command& command_of(v1::TaskSpec& spec) {
+  spec.clear_payload();
+  return *spec.mutable_command();
 }
 
 service::NewTask good(const v1::TaskSpec& spec) {
@@ -61,8 +68,8 @@ TEST(TaskSpecReader, TakesEveryField) {
   v1::TaskSpec spec = minimal();
   spec.set_task_id("my-task");
   spec.set_gpu_memory_mb(8192);
-  spec.mutable_command()->add_argv("echo");
-  spec.mutable_command()->add_argv("hi");
+  command_of(spec).add_argv("echo");
+  command_of(spec).add_argv("hi");
   (*spec.mutable_env())["A"] = "b";
   spec.set_workdir("/tmp");
   spec.set_tier(2);
@@ -190,19 +197,21 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
          s.set_payload("x");
          s.mutable_command()->add_argv("true");
        }},
-      {"task.command.argv", [](auto& s) { s.mutable_command(); }},
-      {"task.command.argv", [](auto& s) { s.mutable_command()->add_argv(std::string("a\0b", 3)); }},
-      {"task.command", [](auto& s) { s.mutable_command()->add_argv(std::string(200'000, 'a')); }},
+      {"task.payload", [](auto& s) { s.clear_payload(); }},
+      {"task.payload", [](auto& s) { s.set_payload(""); }},
+      {"task.command.argv", [](auto& s) { command_of(s); }},
+      {"task.command.argv", [](auto& s) { command_of(s).add_argv(std::string("a\0b", 3)); }},
+      {"task.command", [](auto& s) { command_of(s).add_argv(std::string(200'000, 'a')); }},
       {"task.env", [](auto& s) { (*s.mutable_env())["A"] = "1"; }},
       {"task.env",
        [](auto& s) {
-         s.mutable_command()->add_argv("true");
+         command_of(s).add_argv("true");
          (*s.mutable_env())["A=B"] = "1";
        }},
       {"task.workdir", [](auto& s) { s.set_workdir("/tmp"); }},
       {"task.workdir",
        [](auto& s) {
-         s.mutable_command()->add_argv("true");
+         command_of(s).add_argv("true");
          s.set_workdir("tmp");
        }},
       {"task.tier", [](auto& s) { s.set_tier(4); }},
@@ -288,6 +297,7 @@ TEST(TaskSpecReader, SaysWhichFieldIsWrong) {
 
 TEST(TaskSpecReader, SaysEveryErrorAtOnce) {
   v1::TaskSpec spec;
+  spec.set_payload("x");
   spec.set_tier(9);
   spec.set_gpus(70'000);
   spec.set_within("nod");

@@ -220,6 +220,7 @@ TEST_F(TenantsApart, NobodyDependsOnTasksOfOthers) {
   const auto depend = [&](std::uint64_t number, const std::string& secret) {
     v1::SubmitTaskRequest request;
     request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_payload("x");
     request.mutable_task()->set_gpu_memory_mb(1000);
     request.mutable_task()->add_depends_on("t-" + std::to_string(number));
     v1::SubmitTaskResponse response;

@@ -237,6 +237,23 @@ TEST_F(Cluster, PutSetsTheFieldsThatAreGiven) {
   EXPECT_EQ(server.request<v1::PutTenantRequest>("PutTenant").config().daily_token_limit(), 9);
 }
 
+TEST_F(Cluster, DeleteNamesWhatIsGoneAndWhereItsHistoryIs) {
+  server.answer("DeleteQueue", v1::DeleteQueueResponse());
+  server.answer("DeleteTenant", v1::DeleteTenantResponse());
+  server.answer("DeleteModel", v1::DeleteModelResponse());
+  EXPECT_EQ(run({"delete", "queue", "night"}).err,
+            "queue night deleted; its history stays: berth tasks --all --queue night\n");
+  EXPECT_EQ(server.request<v1::DeleteQueueRequest>("DeleteQueue").name(), "night");
+  EXPECT_EQ(run({"delete", "tenant", "a b"}).err,
+            "tenant a b deleted; its history stays: berth tasks --all --tenant 'a b'\n");
+  EXPECT_EQ(server.request<v1::DeleteTenantRequest>("DeleteTenant").name(), "a b");
+  EXPECT_EQ(run({"delete", "model", "llama"}).err, "model llama deleted\n");
+  EXPECT_EQ(server.request<v1::DeleteModelRequest>("DeleteModel").name(), "llama");
+  EXPECT_EQ(run({"delete", "queue"}).code, kBadInput);
+  EXPECT_EQ(run({"delete"}).err,
+            "berth delete: expected one of: tenant, queue, model\nTry 'berth delete --help'.\n");
+}
+
 TEST_F(Cluster, PutRefusesWhatItCannotRead) {
   EXPECT_EQ(run({"put", "queue", "q", "--adaptive", "yes", "--max-gpus", "x"}).err,
             "berth put queue: --adaptive: expected true or false, found \"yes\"\n"

@@ -180,8 +180,8 @@ std::vector<Command> own_commands() {
   for (const auto& table :
        {submit_commands(), workflow_commands(), wait_commands(), task_commands(), stream_commands(),
         change_commands(), signal_commands(), cluster_commands(), administration_commands(),
-        put_commands(), sim_commands(), bench_commands(), exp_commands(), completion_commands(),
-        manual_commands()})
+        put_commands(), delete_commands(), sim_commands(), bench_commands(), exp_commands(),
+        completion_commands(), manual_commands()})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }

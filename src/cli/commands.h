@@ -103,6 +103,7 @@ std::span<const Command> signal_commands();
 std::span<const Command> cluster_commands();
 std::span<const Command> administration_commands();
 std::span<const Command> put_commands();
+std::span<const Command> delete_commands();
 std::span<const Command> sim_commands();
 std::span<const Command> bench_commands();
 std::span<const Command> exp_commands();

@@ -216,6 +216,15 @@ Answer<v1::PutQueueResponse> Client::put_queue(const v1::PutQueueRequest& reques
 Answer<v1::PutModelResponse> Client::put_model(const v1::PutModelRequest& request) {
   return call(&Stub::PrepareAsyncPutModel, request);
 }
+Answer<v1::DeleteTenantResponse> Client::delete_tenant(const v1::DeleteTenantRequest& request) {
+  return call(&Stub::PrepareAsyncDeleteTenant, request);
+}
+Answer<v1::DeleteQueueResponse> Client::delete_queue(const v1::DeleteQueueRequest& request) {
+  return call(&Stub::PrepareAsyncDeleteQueue, request);
+}
+Answer<v1::DeleteModelResponse> Client::delete_model(const v1::DeleteModelRequest& request) {
+  return call(&Stub::PrepareAsyncDeleteModel, request);
+}
 Answer<v1::GetConfigResponse> Client::config() {
   return call(&Stub::PrepareAsyncGetConfig, v1::GetConfigRequest());
 }

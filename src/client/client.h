@@ -72,6 +72,9 @@ class Client {
   Answer<v1::PutTenantResponse> put_tenant(const v1::PutTenantRequest& request);
   Answer<v1::PutQueueResponse> put_queue(const v1::PutQueueRequest& request);
   Answer<v1::PutModelResponse> put_model(const v1::PutModelRequest& request);
+  Answer<v1::DeleteTenantResponse> delete_tenant(const v1::DeleteTenantRequest& request);
+  Answer<v1::DeleteQueueResponse> delete_queue(const v1::DeleteQueueRequest& request);
+  Answer<v1::DeleteModelResponse> delete_model(const v1::DeleteModelRequest& request);
   Answer<v1::GetConfigResponse> config();
   Answer<v1::ReloadConfigResponse> reload(const v1::ReloadConfigRequest& request);
   Answer<v1::RevertConfigResponse> revert(const v1::RevertConfigRequest& request);

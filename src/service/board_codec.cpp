@@ -162,8 +162,10 @@ bool is_next(const Names& names, const Note& note) {
   } else if (const auto* defaults = std::get_if<QueueDefaults>(&note)) {
     return defaults->queue.value < names.queues().size();
   } else if (const auto* removed = std::get_if<Removed>(&note)) {
-    const bool is_queue = removed->section == Section::queues;
-    return removed->number < (is_queue ? names.queues().size() : names.models().size());
+    const std::size_t named = removed->section == Section::tenants  ? names.tenants().size()
+                              : removed->section == Section::queues ? names.queues().size()
+                                                                    : names.models().size();
+    return removed->number < named;
   } else if (std::holds_alternative<SettingPut>(note) || std::holds_alternative<PutsKnown>(note)) {
     return true;
   }

@@ -185,6 +185,11 @@ struct RevertSettings {
   std::optional<Section> section;  // none: all of all
   std::string name;
 };
+// A tenant, queue or model that nobody uses and the configuration does not have is no more.
+struct DeleteBlock {
+  Section section = Section::tenants;
+  std::string name;
+};
 struct DefinePolicy {
   core::PolicySpec spec;
 };
@@ -208,8 +213,8 @@ using Control =
     std::variant<CancelTasks, HoldTask, ReleaseTask, ChangeTask, ResolveSignal, ResetSignal,
                  ReadSignals, SetQueuePaused, SetQueueDraining, SetTenantPaused, SetGpuDraining,
                  DefineTenant, DefineQueue, DefineModel, DefineTenantDefaults, DefinePolicy,
-                 Configure, PutSettings, RevertSettings, PutPackingTable, CarrySpecs, ExplainTask,
-                 ReadPacking>;
+                 Configure, PutSettings, RevertSettings, DeleteBlock, PutPackingTable, CarrySpecs,
+                 ExplainTask, ReadPacking>;
 
 // What packing knows of the work that comes.
 struct PackingKnown {
@@ -245,14 +250,18 @@ struct ControlOutcome {
     no_room,           // on the data disk: not taken; reason.need, .have in MiB
     in_doubt,          // taken, and the journal cannot be written: only later one will know
     not_submittable,   // ChangeTask: `submit` says why the task could not be submitted so
+    in_use,            // DeleteBlock: `count` of `unit` need it
+    in_configuration,  // DeleteBlock: it would come back with the next reload
   };
   Kind kind = Kind::done;
   core::Reason reason;         // of a refusal by the core, or for want of room
-  std::string noun;            // unknown_name: "queue"
+  std::string noun;            // unknown_name, in_use, in_configuration: "queue"
   std::string name;            // and "lmm"
   std::string flaw;            // bad_tree: why the tenant cannot stand below its parent;
                                // too_many_classes: why the queue's work cannot be of that one;
-                               // bad_setting: what is wrong with the block as it would be
+                               // bad_setting: what is wrong with the block as it would be;
+                               // in_use: a sentence with the numbers and what to do
+  std::string unit;            // in_use: "tasks"
   std::uint64_t count = 0;     // tasks cancelled, tasks that waited for the signal, blocks reverted
   std::uint64_t stopping = 0;  // of those cancelled: they run, and end when their processes have
   bool created = false;        // Define…: it is new

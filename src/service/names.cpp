@@ -141,6 +141,11 @@ const PutKeys* Names::put(Section section, const std::string& name) const {
 }
 
 void Names::set_removed(const Removed& what) {
+  if (what.section == Section::tenants) {
+    bool& removed = grown(tenants_, what.number).removed;
+    if (removed != what.removed) removed_tenants_ += what.removed ? 1 : -1;
+    removed = what.removed;
+  }
   if (what.section == Section::queues) grown(queues_, what.number).removed = what.removed;
   if (what.section == Section::models) grown(models_, what.number).removed = what.removed;
 }
@@ -282,8 +287,10 @@ void Names::set_lost(NodeId node, bool lost) {
 
 std::vector<Note> Names::notes() const {
   std::vector<Note> notes;
-  for (std::uint32_t i = 0; i < tenants_.size(); ++i)
+  for (std::uint32_t i = 0; i < tenants_.size(); ++i) {
     notes.emplace_back(TenantNamed{{i}, tenants_[i].name, tenants_[i].tier});
+    if (tenants_[i].removed) notes.emplace_back(Removed{Section::tenants, i});
+  }
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     notes.emplace_back(QueueNamed{{i}, queues_[i].name});
     notes.emplace_back(QueueRuns{{i}, queues_[i].executor, queues_[i].ranks_by_node});

@@ -3,9 +3,10 @@
 // without locks; the sequencer has one at the newest event, the view one at the last released.
 //
 // Numbers are dense and never reused, but for those of classes of work: there are few, so that one
-// that nothing names any more is given to another. Groups and signals come and go with the work, so
-// their names are forgotten; see name_forgetter.h. It changes only by apply, with notes and events
-// in the order of the journal, so recovery arrives at the same value.
+// that nothing names any more is given to another. A tenant, queue or model that was deleted keeps
+// its number, which is its own again when it is made again: history reads by it. Groups and signals
+// come and go with the work, so their names are forgotten; see name_forgetter.h. It changes only by
+// apply, with notes and events in the order of the journal, so recovery arrives at the same value.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct TenantEntry {
   std::uint8_t tier = 0;  // the best its tasks may have
   bool commands = true;   // they may have some
   bool paused = false;
+  bool removed = false;  // it was deleted; its number stays with its name
 };
 struct QueueEntry {
   std::string name;
@@ -39,12 +41,12 @@ struct QueueEntry {
   config::TaskDefaults defaults;
   bool paused = false;
   bool draining = false;
-  bool removed = false;  // it is in the configuration no more and takes no new tasks
+  bool removed = false;  // deleted, or in the configuration no more: it takes no new tasks
 };
 struct ModelEntry {
   std::string name;
   core::ModelSpec spec;
-  bool removed = false;  // it is in the configuration no more
+  bool removed = false;  // deleted, or in the configuration no more
 };
 struct NodeEntry {
   std::string name;
@@ -89,6 +91,8 @@ struct ArrayEntry {
 class Names {
  public:
   const std::vector<TenantEntry>& tenants() const { return tenants_; }
+  // How many of them were not deleted.
+  std::size_t tenants_kept() const { return tenants_.size() - removed_tenants_; }
   const std::vector<QueueEntry>& queues() const { return queues_; }
   const std::vector<ModelEntry>& models() const { return models_; }
   const std::vector<GpuEntry>& gpus() const { return gpus_; }
@@ -165,6 +169,7 @@ class Names {
   void set_removed(const Removed& what);
 
   std::vector<TenantEntry> tenants_;
+  std::size_t removed_tenants_ = 0;
   std::vector<QueueEntry> queues_;
   std::vector<ModelEntry> models_;
   std::vector<GpuEntry> gpus_;

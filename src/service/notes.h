@@ -195,7 +195,8 @@ struct SettingsReverted {
   std::string name;
   bool operator==(const SettingsReverted&) const = default;
 };
-// The queue or model is in the configuration no more, or is again.
+// The tenant, queue or model was deleted, or a queue or model is in the configuration no more; or
+// it is there again.
 struct Removed {
   Section section = Section::queues;
   std::uint32_t number = 0;

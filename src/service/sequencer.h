@@ -128,7 +128,6 @@ class Sequencer {
                                               Siblings& siblings, Time now);
   bool is_new(const NewTask& task, Time now) const;
   TaskNo task_named(TenantId tenant, const std::string& id, Time now) const;
-  TenantId tenant_for(const std::string& name, Time now);
   void forget_names(Time now);
   GroupId group_for(TenantId tenant, const std::string& name);
   // None: the tenant has as many as it may.
@@ -187,9 +186,27 @@ class Sequencer {
   ControlOutcome settle_without_file(Section section, const std::string& name, Time now);
   void adopt_unlisted(const Configure& wanted, ControlOutcome& outcome);
   DefineTenant default_tenant(const std::string& name) const;
+  // With none for what was deleted, and for a queue or model that left the configuration and that
+  // nothing uses any more.
+  TenantId known_tenant(std::string_view name) const;
+  QueueId known_queue(std::string_view name) const;
+  ModelId known_model(std::string_view name) const;
   bool is_known(Section section, const std::string& name) const;
   bool is_removed(Section section, const std::string& name) const;
   std::vector<config::KeyValue> values_now(Section section, const std::string& name) const;
+
+  // Deletes (sequencer_delete.cpp).
+  ControlOutcome remove(const DeleteBlock& wanted, Time now);
+  bool is_configured(Section section, const std::string& name) const;
+  std::optional<ControlOutcome> use_of(Section section, const std::string& name) const;
+  std::optional<ControlOutcome> use_of(TenantId tenant) const;
+  std::optional<ControlOutcome> use_of(QueueId queue) const;
+  std::optional<ControlOutcome> use_of(ModelId model) const;
+  std::uint64_t unfinished_of(QueueId queue) const;
+  std::uint64_t unfinished_of(TenantId tenant) const;
+  void forget_settings(TenantId tenant, Time now);
+  void forget_settings(QueueId queue, Time now);
+  void forget_signals(TenantId tenant);
 
   // How a session begins (sequencer_hello.cpp).
   void greet(std::uint64_t session, const v1::Hello& hello, Time now);

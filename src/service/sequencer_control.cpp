@@ -52,19 +52,19 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
         } else if constexpr (std::is_same_v<C, ReadSignals>) {
           return read(c);
         } else if constexpr (std::is_same_v<C, SetQueuePaused>) {
-          const QueueId queue = names_.queue(c.queue);
+          const QueueId queue = known_queue(c.queue);
           if (!queue) return unknown("queue", c.queue);
           // Resuming also ends a drain.
           if (!c.paused) step(core::DrainQueue{queue, false}, now);
           step(core::PauseQueue{queue, c.paused}, now);
           return {};
         } else if constexpr (std::is_same_v<C, SetQueueDraining>) {
-          const QueueId queue = names_.queue(c.queue);
+          const QueueId queue = known_queue(c.queue);
           if (!queue) return unknown("queue", c.queue);
           step(core::DrainQueue{queue, c.draining}, now);
           return {};
         } else if constexpr (std::is_same_v<C, SetTenantPaused>) {
-          const TenantId tenant = names_.tenant(c.tenant);
+          const TenantId tenant = known_tenant(c.tenant);
           if (!tenant) return unknown("tenant", c.tenant);
           step(core::PauseTenant{tenant, c.paused}, now);
           return {};
@@ -85,6 +85,8 @@ ControlOutcome Sequencer::run(Control& what, Time now) {
           return put(c, now);
         } else if constexpr (std::is_same_v<C, RevertSettings>) {
           return revert(c, now);
+        } else if constexpr (std::is_same_v<C, DeleteBlock>) {
+          return remove(c, now);
         } else if constexpr (std::is_same_v<C, PutPackingTable>) {
           return put(c, now);
         } else if constexpr (std::is_same_v<C, CarrySpecs>) {
@@ -119,7 +121,7 @@ ControlOutcome Sequencer::cancel(const CancelTasks& cancel, Time now) {
 
 // A signal may be resolved before anything waits for it; what comes later does not wait then.
 ControlOutcome Sequencer::resolve(const ResolveSignal& resolve, Time now) {
-  const TenantId tenant = names_.tenant(resolve.tenant);
+  const TenantId tenant = known_tenant(resolve.tenant);
   if (!tenant) return unknown("tenant", resolve.tenant);
   forget_names(now);
   ControlOutcome outcome;

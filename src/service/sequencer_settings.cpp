@@ -3,7 +3,8 @@
 // A put holds until it is reverted, whatever the file says later; so what is in force is the file's
 // block with the put keys laid over it. The puts are in the journal, the file's blocks are told
 // anew at each start. What stands in neither is removed: a queue takes no new tasks and is
-// forgotten when it is empty, a model likewise, a tenant has the defaults.
+// forgotten when it is empty, a model likewise, a tenant has the defaults. What is deleted
+// (sequencer_delete.cpp) comes back only when it is put, or is in the file again.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -105,23 +106,25 @@ std::string shown(const std::string& value) { return value.empty() ? "not set" :
 
 ControlOutcome Sequencer::install(const DefineTenant& tenant, Time now) {
   core::TenantSpec spec = tenant.spec;
-  spec.parent = tenant.parent.empty() ? TenantId::none() : names_.tenant(tenant.parent);
+  spec.parent = tenant.parent.empty() ? TenantId::none() : known_tenant(tenant.parent);
   if (!tenant.parent.empty() && !spec.parent) return not_known("tenant", tenant.parent);
   ControlOutcome outcome;
   TenantId id = names_.tenant(tenant.name);
-  outcome.created = !id;
-  if (!id) id.value = static_cast<std::uint32_t>(names_.tenants().size());
+  const bool is_new = !id;
+  outcome.created = is_new || names_.tenants()[id.value].removed;
+  if (is_new) id.value = static_cast<std::uint32_t>(names_.tenants().size());
   outcome.flaw = flaw_below(names_, id, tenant.name, spec.parent);
   if (!outcome.flaw.empty()) {
     outcome.kind = Kind::bad_tree;
     return outcome;
   }
-  const bool same_tier = !outcome.created && names_.tenants()[id.value].tier == tenant.tier;
+  const bool same_tier = !is_new && names_.tenants()[id.value].tier == tenant.tier;
   if (!same_tier) note(TenantNamed{id, tenant.name, tenant.tier});
   const TenantEntry& entry = names_.tenants()[id.value];
   if (entry.commands != tenant.commands) {
     note(CommandsAllowed{CommandsAllowed::Noun::tenant, id.value, tenant.commands});
   }
+  if (entry.removed) note(Removed{Section::tenants, id.value, false});
   if (same_tier && entry.spec == spec) return outcome;
   step(core::PutTenant{id, spec}, now);
   return outcome;
@@ -129,7 +132,7 @@ ControlOutcome Sequencer::install(const DefineTenant& tenant, Time now) {
 
 ControlOutcome Sequencer::install(const DefineQueue& queue, Time now) {
   core::QueueSpec spec = queue.spec;
-  spec.model = queue.model.empty() ? ModelId::none() : names_.model(queue.model);
+  spec.model = queue.model.empty() ? ModelId::none() : known_model(queue.model);
   if (!queue.model.empty() && !spec.model) return not_known("model", queue.model);
   spec.work_class =
       queue.work_class.empty() ? WorkClassId::none() : work_class_named(queue.work_class);
@@ -138,8 +141,9 @@ ControlOutcome Sequencer::install(const DefineQueue& queue, Time now) {
   }
   ControlOutcome outcome;
   QueueId id = names_.queue(queue.name);
-  outcome.created = !id;
-  if (!id) {
+  const bool is_new = !id;
+  outcome.created = !known_queue(queue.name);
+  if (is_new) {
     id.value = static_cast<std::uint32_t>(names_.queues().size());
     note(QueueNamed{id, queue.name});
   }
@@ -153,21 +157,22 @@ ControlOutcome Sequencer::install(const DefineQueue& queue, Time now) {
     note(CommandsAllowed{CommandsAllowed::Noun::queue, id.value, queue.commands});
   }
   if (entry.removed) note(Removed{Section::queues, id.value, false});
-  if (outcome.created || entry.spec != spec) step(core::PutQueue{id, spec}, now);
+  if (is_new || entry.spec != spec) step(core::PutQueue{id, spec}, now);
   return outcome;
 }
 
 ControlOutcome Sequencer::install(const DefineModel& model, Time now) {
   ControlOutcome outcome;
   ModelId id = names_.model(model.name);
-  outcome.created = !id;
-  if (!id) {
+  const bool is_new = !id;
+  outcome.created = !known_model(model.name);
+  if (is_new) {
     id.value = static_cast<std::uint32_t>(names_.models().size());
     note(ModelNamed{id, model.name});
   }
   const ModelEntry& entry = names_.models()[id.value];
   if (entry.removed) note(Removed{Section::models, id.value, false});
-  if (outcome.created || entry.spec != model.spec) step(core::PutModel{id, model.spec}, now);
+  if (is_new || entry.spec != model.spec) step(core::PutModel{id, model.spec}, now);
   return outcome;
 }
 
@@ -257,7 +262,9 @@ void Sequencer::settle_unlisted(Time now, ControlOutcome& outcome) {
 // One that was put stays; else a queue or model is removed, and a tenant has the defaults.
 ControlOutcome Sequencer::settle_without_file(Section section, const std::string& name, Time now) {
   if (names_.put(section, name) != nullptr) return put_over({section, name, {}, 0}, now);
-  if (section == Section::tenants) return install(default_tenant(name), now);
+  if (section == Section::tenants) {
+    return known_tenant(name) ? install(default_tenant(name), now) : ControlOutcome{};
+  }
   if (section == Section::queues) {
     const QueueId id = names_.queue(name);
     if (!names_.queues()[id.value].removed) note(Removed{section, id.value, true});
@@ -414,11 +421,11 @@ ControlOutcome Sequencer::revert_to_file(Section section, const std::string& nam
 bool Sequencer::is_known(Section section, const std::string& name) const {
   switch (section) {
     case Section::tenants:
-      return static_cast<bool>(names_.tenant(name));
+      return static_cast<bool>(known_tenant(name));
     case Section::queues:
-      return static_cast<bool>(names_.queue(name));
+      return static_cast<bool>(known_queue(name));
     case Section::models:
-      return static_cast<bool>(names_.model(name));
+      return static_cast<bool>(known_model(name));
   }
   return false;
 }

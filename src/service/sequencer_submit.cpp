@@ -150,12 +150,14 @@ std::optional<SubmitOutcome> Sequencer::resolve_names(NewTask& task, Time now) {
     task.spec.kinds |= core::KindMask{1} << kind.value;
   }
   TenantId tenant = names_.tenant(task.tenant);
-  if (!tenant) {
+  // What was submitted before is answered so, though its tenant was deleted since.
+  if (!known_tenant(task.tenant) && is_new(task, now)) {
     if (!options_.make_unknown_tenants) return outcome(Kind::unknown_tenant, task.tenant);
-    if (names_.tenants().size() >= options_.max_tenants) {
+    if (names_.tenants_kept() >= options_.max_tenants) {
       return outcome(Kind::too_many_tenants, task.tenant);
     }
-    tenant = tenant_for(task.tenant, now);
+    install(default_tenant(task.tenant), now);
+    tenant = names_.tenant(task.tenant);
   }
   const std::uint8_t best = names_.tenants()[tenant.value].tier;
   const std::uint8_t tier = task.tier.value_or(best);
@@ -336,16 +338,6 @@ TaskNo Sequencer::task_named(TenantId tenant, const std::string& id, Time now) c
   }
   const Keys::Known* known = keys_.find(tenant, Keys::Kind::task_id, id, now);
   return known == nullptr ? TaskNo::none() : known->task;
-}
-
-TenantId Sequencer::tenant_for(const std::string& name, Time now) {
-  const TenantId tenant{static_cast<std::uint32_t>(names_.tenants().size())};
-  note(TenantNamed{tenant, name, options_.tenant_default_tier});
-  if (!options_.tenant_default_commands) {
-    note(CommandsAllowed{CommandsAllowed::Noun::tenant, tenant.value, false});
-  }
-  step(core::PutTenant{tenant, options_.tenant_defaults}, now);
-  return tenant;
 }
 
 // Before any name is given to what comes: nobody uses that one yet.

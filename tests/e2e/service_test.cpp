@@ -130,6 +130,7 @@ TEST(Replay, ALongMixedJournalGivesTheSameHash) {
         spec.set_task_id("t" + std::to_string(task));
         spec.set_user_id("tenant-" + std::to_string(task % 7));
         spec.set_task_type(queues[task % 3]);
+        spec.set_payload("x");
         spec.set_priority(task % 5);
         spec.set_gpu_memory_mb(task % 100 == 99 ? 1'000'000 : 500 + 37 * (task % 50));
         if (task % 11 == 10) spec.add_depends_on("t" + std::to_string(task - 7));

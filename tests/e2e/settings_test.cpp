@@ -142,7 +142,7 @@ TEST_F(Settings, WhatAReloadAnsweredIsDurable) {
   serve();
   // Known from the journal, though this start's file does not have it.
   EXPECT_EQ(shell("submit --queue jobs --payload x").code, 3);
-  ASSERT_EQ(shell("pause --queue jobs").code, 0);
+  EXPECT_EQ(shell("tasks --all --queue jobs").code, 0);
 }
 
 TEST_F(Settings, AQueueThatLeavesTheFileFinishesAndIsForgotten) {
@@ -168,6 +168,40 @@ TEST_F(Settings, AQueueThatLeavesTheFileFinishesAndIsForgotten) {
   write(kJobs);
   ASSERT_EQ(shell("reload").code, 0);
   EXPECT_EQ(shell("submit --queue jobs --payload x --wait").code, 0);
+}
+
+TEST_F(Settings, WhatIsDeletedIsGoneAlsoAfterARestartUntilItIsPutAgain) {
+  write(kJobs);
+  serve();
+  EXPECT_EQ(shell("delete queue nowhere").code, 3);
+  const Result in_file = shell("delete queue jobs");
+  EXPECT_EQ(in_file.code, 7) << in_file.out;
+  EXPECT_TRUE(has(in_file, "take it out of the file")) << in_file.out;
+  ASSERT_EQ(shell("put queue night --max-batch-size 5").code, 0);
+  ASSERT_EQ(shell("put tenant guests --weight 5").code, 0);
+  ASSERT_EQ(shell("submit --queue night --tenant guests --id one --held --payload x").code, 0);
+  const Result used = shell("delete queue night");
+  EXPECT_EQ(used.code, 7) << used.out;
+  EXPECT_TRUE(has(used, "has 1 unfinished task;")) << used.out;
+  EXPECT_EQ(shell("delete tenant guests").code, 7);
+  ASSERT_EQ(shell("release one --tenant guests").code, 0);
+  ASSERT_EQ(shell("wait one --tenant guests").code, 0);
+  EXPECT_EQ(shell("delete queue night").code, 0);
+  EXPECT_EQ(shell("delete tenant guests").code, 0);
+  const auto is_gone = [&] {
+    EXPECT_EQ(shell("queues night").code, 3);
+    EXPECT_EQ(shell("tenants guests").code, 3);
+    EXPECT_EQ(shell("submit --queue night --payload x").code, 3);
+    EXPECT_EQ(shell("delete queue night").code, 3);
+    EXPECT_TRUE(shown("queues.night.max_batch_size").empty());
+    EXPECT_TRUE(has(shell("tasks --all --queue night --tenant guests"), "one"));
+  };
+  is_gone();
+  serve();
+  is_gone();
+  ASSERT_EQ(shell("put queue night --min-gpus 1").code, 0);
+  EXPECT_TRUE(has(shell("queues night -o json"), "\"max_batch_size\": 1,")) << "the default";
+  EXPECT_EQ(shell("submit --queue night --tenant guests --payload x --wait").code, 0);
 }
 
 // In the file a warning: the GPU for it may join later. Put, a refusal.

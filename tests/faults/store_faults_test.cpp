@@ -71,6 +71,7 @@ class FullDisk : public BadDisk {
     v1::SubmitTaskRequest request;
     request.mutable_task()->set_task_id(id);
     request.mutable_task()->set_task_type("llm");
+    request.mutable_task()->set_payload("x");
     for (int i = 0; i < 100; ++i) {
       if (client.submit(request).ok()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

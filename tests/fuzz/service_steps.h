@@ -182,6 +182,7 @@ inline void change(Step& step, Random& random) {
 inline v1::SubmitTaskRequest usual_task(Random& random) {
   v1::SubmitTaskRequest request;
   request.mutable_task()->set_task_type(random.below(2) == 0 ? "llm" : "big");
+  request.mutable_task()->set_payload("x");
   request.mutable_task()->set_gpu_memory_mb(static_cast<std::int64_t>(random.below(20'000)));
   request.mutable_task()->set_expected_run_ms(static_cast<std::int64_t>(random.below(9'000)));
   return request;
@@ -193,6 +194,7 @@ inline v1::SubmitWorkflowRequest usual_workflow(Random& random) {
     v1::TaskSpec& task = *request.add_tasks();
     task.set_task_id(id + std::to_string(random.below(9)));
     task.set_task_type("llm");
+    task.set_payload("x");
   }
   request.mutable_tasks(1)->add_depends_on(request.tasks(0).task_id());
   return request;

@@ -137,13 +137,14 @@ const first = await done(api.POST("/api/v1/tasks", submit));
 equal(first.task_id, "a");
 equal((await done(api.POST("/api/v1/tasks", submit))).duplicate, true);
 const batch = await done(api.POST("/api/v1/tasks:batch", {
-  body: { tasks: [{ task: { task_type: "door" } }, { task: { task_type: "nothing" } }] } }));
+  body: { tasks: [{ task: { task_type: "door", payload: 1 } },
+    { task: { task_type: "nothing", payload: 1 } }] } }));
 equal(batch.accepted.length, 1);
 equal(batch.accepted[0]?.task_id, `t-${batch.accepted[0]?.task_no}`);
 equal(batch.refusals[0]?.reason?.code, "unknown_queue");
 const flow = await done(api.POST("/api/v1/workflows", { body: { tasks: [
-  { task_type: "door", task_id: "b", group: "g" },
-  { task_type: "door", task_id: "c", group: "g", depends_on: ["b", "signal:go"] }] } }));
+  { task_type: "door", task_id: "b", group: "g", payload: 1 },
+  { task_type: "door", task_id: "c", group: "g", payload: 1, depends_on: ["b", "signal:go"] }] } }));
 equal(flow.task_ids.join(), "b,c");
 
 const path = { task_id: "a" };
@@ -168,8 +169,9 @@ await done(api.POST("/api/v1/signals/{signal}/reset", { params: { path: signal }
 await done(api.POST("/api/v1/tasks:cancel", { body: { group: "g" } }));
 
 await done(api.POST("/api/v1/resume", { body: queue }));
-for (;;) {
-  const { state } = await done(api.GET("/api/v1/tasks/{task_id}", { params: { path } }));
+for (const task_id of ["a", batch.accepted[0]?.task_id ?? ""]) for (;;) {
+  const { state } = await done(api.GET("/api/v1/tasks/{task_id}", {
+    params: { path: { task_id } } }));
   if (state === "COMPLETED") break;
   if (state !== "PENDING" && state !== "STARTING" && state !== "RUNNING") fail(`it is ${state}`);
 }
@@ -203,6 +205,13 @@ await done(api.GET("/api/v1/tenants/{user_id}", { params: { path: { user_id: "al
 await done(api.GET("/api/v1/usage", { params: { query: { days: 1 } } }));
 await done(api.GET("/api/v1/server"));
 await done(api.POST("/api/v1/config/revert", { body: { kind: "tenant", name: "alice" } }));
+equal((await refused(api.DELETE("/api/v1/models/{model}", {
+  params: { path: { model: "nothing" } } }), 404)).reason, "unknown_model");
+await done(api.DELETE("/api/v1/models/{model}", { params: { path: { model: "m" } } }));
+await done(api.DELETE("/api/v1/queues/{task_type}", { params: { path: queue } }));
+await done(api.DELETE("/api/v1/tenants/{user_id}", { params: { path: { user_id: "alice" } } }));
+await done(api.PUT("/api/v1/queues/{task_type}", {
+  params: { path: queue }, body: { config: { max_batch_size: 4 } } }));
 await done(api.POST("/api/v1/backup", { body: { path: `${folder}/backup` } }));
 await done(api.GET("/health"));
 await done(api.GET("/openapi.json"));
@@ -216,12 +225,13 @@ for (const page of ["/healthz", "/readyz", "/metrics", "/gpu/metrics"] as const)
 equal((await refused(api.GET("/api/v1/tasks/{task_id}", {
   params: { path: { task_id: "nothing" } } }), 404)).reason, "unknown_task");
 equal((await refused(api.POST("/api/v1/tasks", {
-  body: { task: { task_type: "door", task_id: "a", priority: 1 } } }), 409)).reason, "task_exists");
+  body: { task: { task_type: "door", task_id: "a", payload: 1, priority: 1 } } }), 409)).reason,
+  "task_exists");
 const wrong = await refused(api.POST("/api/v1/tasks", {
   body: { task: { task_type: "", tier: 9 } } }), 400);
-equal(wrong.fields?.length, 2);
+equal(wrong.fields?.map((one) => one.field).sort().join(), "task.payload,task.task_type,task.tier");
 await refused(api.POST("/api/v1/tasks", { body: {
-  task: { task_type: "door", gpu_memory_mb: 99_999_999 } } }), 422);
+  task: { task_type: "door", payload: 1, gpu_memory_mb: 99_999_999 } } }), 422);
 // @ts-expect-error: a field that the document does not have is an error of the compiler
 const misspelt: components["schemas"]["TaskSpec"] = { task_typ: "door" };
 await refused(api.POST("/api/v1/tasks", { body: { task: misspelt } }), 400);

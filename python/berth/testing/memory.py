@@ -115,6 +115,28 @@ class Memory:
             self._settle(record)
         return ids
 
+    # ---- Administration --------------------------------------------------------------------------
+
+    def put_queue(self, name: str) -> bool:
+        """Whether it is new."""
+        with self.changed:
+            created = name not in self.queues
+            self.queues += (name,) if created else ()
+            return created
+
+    def delete_queue(self, name: str) -> None:
+        with self.changed:
+            if name not in self.queues:
+                raise Refused("NOT_FOUND", f'there is no queue "{name}"', "unknown_queue")
+            live = sum(not record.ended and record.status.task_type == name
+                       for record in self.records.values())
+            if live:
+                raise Refused("FAILED_PRECONDITION", f'queue "{name}" has {live} unfinished tasks',
+                              "queue_in_use", metadata={"have": str(live), "unit": "tasks"})
+            self.queues = tuple(queue for queue in self.queues if queue != name)
+
+    # ---- What is known ---------------------------------------------------------------------------
+
     def _known(self, request: pb.SubmitTaskRequest, tenant: str) -> Optional[Record]:
         ids = self._requests.get((tenant, request.request_id)) if request.request_id else None
         name, what = (ids[0], "request_id") if ids else (request.task.task_id, "task_id")
@@ -134,6 +156,8 @@ class Memory:
             wrong["task.gpu_memory_mb"] = f"is {spec.gpu_memory_mb}, below 0"
         if spec.payload and spec.HasField("command"):
             wrong["task.command"] = "a task has a payload or a command, not both"
+        if not spec.payload and not spec.HasField("command"):
+            wrong["task.payload"] = "is empty and there is no command: the task would do nothing"
         if wrong:
             said = "; ".join(f"{name} {text}" for name, text in wrong.items())
             raise Refused("INVALID_ARGUMENT", said, "bad_spec", fields=wrong)

@@ -215,6 +215,18 @@ class Service(SchedulerServicer):
                               "unknown_signal")
         return pb.ResetSignalResponse()
 
+    # ---- Administration --------------------------------------------------------------------------
+
+    def PutQueue(self, request: pb.PutQueueRequest, context: Any) -> pb.PutQueueResponse:
+        with self._guard("PutQueue", context):
+            created = self.memory.put_queue(request.name)
+        return pb.PutQueueResponse(created=created)
+
+    def DeleteQueue(self, request: pb.DeleteQueueRequest, context: Any) -> pb.DeleteQueueResponse:
+        with self._guard("DeleteQueue", context):
+            self.memory.delete_queue(request.name)
+        return pb.DeleteQueueResponse()
+
     # ---- Streams ---------------------------------------------------------------------------------
 
     def GetTaskLogs(self, request: pb.GetTaskLogsRequest, context: Any) -> Iterator[pb.LogChunk]:

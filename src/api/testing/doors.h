@@ -19,6 +19,14 @@
 
 namespace berth::api::testing {
 
+// Nothing but what every task must have.
+inline v1::TaskSpec plain_task() {
+  v1::TaskSpec task;
+  task.set_task_type("llm");
+  task.set_payload("x");
+  return task;
+}
+
 class Doors {
  public:
   explicit Doors(ApiOptions options = {}, service::ServiceOptions service = {})
@@ -71,7 +79,7 @@ class Doors {
                       const std::string& user = "", const std::string& secret = "",
                       const std::string& group = "") {
     v1::SubmitTaskRequest request;
-    request.mutable_task()->set_task_type("llm");
+    *request.mutable_task() = plain_task();
     request.mutable_task()->set_task_id(id);
     request.mutable_task()->set_user_id(user);
     request.mutable_task()->set_group(group);

@@ -124,8 +124,7 @@ TEST_F(ProcessesTest, TheTaskSeesItsEnvironmentAndNoMore) {
   for (const char* line :
        {"\nCOLOUR=blue\nsky\n", "\nCUDA_VISIBLE_DEVICES=0,2\n", "\nBERTH_TASK_ID=task-1\n",
         "\nBERTH_ATTEMPT=1\n", "\nBERTH_TENANT=ada\n", "\nBERTH_QUEUE=llm\n", "\nBERTH_LEASE=5\n",
-        "\nBERTH_ARRAY_ID=sweep\n", "\nBERTH_ARRAY_INDEX=7\n",
-        "\nPATH="}) {
+        "\nBERTH_ARRAY_ID=sweep\n", "\nBERTH_ARRAY_INDEX=7\n", "\nPATH="}) {
     EXPECT_NE(out.find(line), std::string::npos) << line;
   }
   EXPECT_EQ(out.find("CANARY"), std::string::npos) << out;

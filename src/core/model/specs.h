@@ -223,7 +223,7 @@ struct TaskSpec {
   bool held = false;
   OnDependencyFailure on_dependency_failure = OnDependencyFailure::fail;
   std::vector<Dependency> depends_on;
-  bool command = false;  // it runs a program of its own; see QueueSpec::batch_commands
+  bool command = false;       // it runs a program of its own; see QueueSpec::batch_commands
   std::uint32_t at_once = 0;  // of its group, so many have their turn at once; 0: no limit
 
   bool operator==(const TaskSpec&) const = default;

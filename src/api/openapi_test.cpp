@@ -146,7 +146,7 @@ TEST(OpenApi, HeadersAndWordsOfTheProtoAreThere) {
   const Struct& schemas = member(member(document(), "components"), "schemas");
   const Struct& spec = member(member(schemas, "TaskSpec"), "properties");
   EXPECT_EQ(text(member(spec, "priority"), "description"),
-            "higher first, inside one tenant; default 0");
+            "-32768 to 32767, higher first, inside one tenant; default 0");
   EXPECT_NE(text(member(schemas, "TaskState"), "description").find("PENDING: eligible"),
             std::string::npos);
 }

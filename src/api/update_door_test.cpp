@@ -21,6 +21,7 @@ class UpdateDoor : public ::testing::Test {
     submit.mutable_task()->set_held(true);
     v1::SubmitTaskResponse submitted;
     EXPECT_TRUE(doors_.call(&Stub::SubmitTask, submit, submitted).ok());
+    task_ = TaskNo{submitted.task_no()};
     request_.set_task_id("a");
     request_.set_user_id("alice");
   }
@@ -44,10 +45,11 @@ class UpdateDoor : public ::testing::Test {
   }
   Duration run_limit() {
     return doors_.running.service().view().read(
-        [](const service::Board& board) { return board.tasks().find(TaskNo{0})->card->run_limit; });
+        [this](const service::Board& board) { return board.tasks().find(task_)->card->run_limit; });
   }
 
   Doors doors_;
+  TaskNo task_;
   v1::UpdateTaskRequest request_;
   v1::UpdateTaskResponse response_;
 };

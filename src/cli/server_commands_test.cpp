@@ -208,8 +208,8 @@ TEST_F(ServerCommands, ExplainPrintsEachReasonAsASentence) {
       run({"explain", "train-1"}).out,
       "task train-1 of tenant research in queue llm is pending.\n"
       "  1. no GPU has enough free VRAM: needs 8192 MiB, a0 has 512 [vram_short]\n"
-      "  2. tenant_at_max: needs 3000 milli-GPUs, research has 1000 milli-GPUs (waiting "
-      "cannot help)\n"
+      "  2. tenant_at_max: asked for 3000 milli-GPUs, available or allowed: 1000 milli-GPUs "
+      "(research) (waiting cannot help)\n"
       "Ahead of it: 1 task of its tenant. It is number 2 of 3 in its queue.\n"
       "It can move on when the work on a0 ends, expected 2026-11-18 11:08:50Z (in "
       "2m10s).\n"

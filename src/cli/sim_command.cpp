@@ -45,8 +45,7 @@ constexpr std::array kSimFlags = {
 };
 constexpr std::array kCompareFlags = {
     Flag{"--policy", "A,B,...",
-         "some of fair, fifo, round_robin, cost_aware, sticky, slowdown (default: all; with --vary "
-         "the scenario's own)"},
+         "some of fair, fifo, round_robin, cost_aware, sticky, slowdown (default: all)"},
     Flag{"--vary", "PATH=A,B,...", "a column for each of these values of a key"},
     kSeed,
     kMedians,
@@ -67,8 +66,8 @@ constexpr std::array<std::string_view, 5> kSimExamples = {
 constexpr std::array<std::string_view, 3> kCompareExamples = {
     "berth sim compare examples/noisy-neighbour.toml",
     "berth sim compare examples/multi-tenant.toml --policy fifo,cost_aware,fair --seeds 10",
-    "berth sim compare examples/multi-tenant.toml --policy cost_aware --vary "
-    "policy.aging_factor=0,0.01,0.1",
+    "berth sim compare examples/multi-tenant.toml --policy cost_aware "
+    "--vary policy.aging_factor=0,0.1",
 };
 
 // What both commands read from their arguments; none: the exit code is set.
@@ -365,9 +364,9 @@ constexpr std::array kSimCommands = {
         .positional = kScenario,
         .description =
             "All policies meet the same arrivals and the same luck. The columns stand in the\n"
-            "order of --policy. --vary compares values of one key instead, under the scenario's\n"
-            "policy or under those of --policy. For the files of one run: berth sim FILE\n"
-            "--policy NAME.",
+            "order of --policy. --vary compares values of one key instead, under those of\n"
+            "--policy (without it: under the scenario's own policy). For the files of one run:\n"
+            "berth sim FILE --policy NAME.",
         .examples = kCompareExamples},
 };
 

@@ -179,9 +179,9 @@ class PageFiller {
   }
   std::optional<FoundArray> array_of(const v1::TaskStatus& task) {
     if (!request_.fold_arrays() || task.group().empty()) return std::nullopt;
-    auto found = find_array(context_, task.user_id(), task.group());
-    if (found && !found->tasks.has(TaskNo{task.task_no()})) found.reset();
-    return found;
+    const auto found = find_array(context_, task.user_id(), task.group());
+    const bool is_of_it = found && found->tasks.has(TaskNo{task.task_no()});
+    return is_of_it ? found : std::nullopt;
   }
   // Where its other tasks cannot be read, the one stays that was.
   void fold_last(const FoundArray& array) {

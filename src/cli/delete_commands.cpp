@@ -13,9 +13,9 @@ constexpr std::array kDeletedTenant = {Positional{"TENANT", "its name"}};
 constexpr std::array kDeletedQueue = {Positional{"QUEUE", "its name"}};
 constexpr std::array kDeletedModel = {Positional{"MODEL", "its name"}};
 
-constexpr std::array<std::string_view, 1> kDeleteTenantExamples = {"berth delete tenant research"};
-constexpr std::array<std::string_view, 1> kDeleteQueueExamples = {"berth delete queue night"};
-constexpr std::array<std::string_view, 1> kDeleteModelExamples = {"berth delete model llama"};
+constexpr std::array<std::string_view, 1> kDeleteTenantExamples = {"berth delete tenant guests"};
+constexpr std::array<std::string_view, 1> kDeleteQueueExamples = {"berth delete queue trial"};
+constexpr std::array<std::string_view, 1> kDeleteModelExamples = {"berth delete model trial-7b"};
 
 // `then`: what is left of it, and how to see it.
 template <class Request>

@@ -368,8 +368,10 @@ TEST(GrpcDoor, AnArrayIsOneSubmitOfManyTasks) {
   array.set_group("g");
   const grpc::Status wrong = doors.call(&Stub::SubmitTask, request, again);
   EXPECT_EQ(wrong.error_code(), grpc::INVALID_ARGUMENT);
-  EXPECT_NE(wrong.error_message().find("task.array.indices"), std::string::npos);
-  EXPECT_NE(wrong.error_message().find("task.group"), std::string::npos);
+  const auto bad = testing::detail_of<google::rpc::BadRequest>(wrong);
+  ASSERT_TRUE(bad && bad->field_violations_size() == 2) << wrong.error_message();
+  EXPECT_EQ(bad->field_violations(0).field(), "task.group");
+  EXPECT_EQ(bad->field_violations(1).field(), "task.array.indices");
 }
 
 TEST(GrpcDoor, AWorkflowThatIsNotTakenNamesTheTask) {

@@ -58,6 +58,7 @@ class TaskOptions(TypedDict, total=False):
     depends_on: Sequence[str]  # ids of tasks; "signal:NAME" for a signal
     run_after_failure: bool
     group: str
+    array: str  # many tasks that differ in a number: "0-99", "0-99%10": ten at once; needs task_id
     labels: Mapping[str, str]
     result_ttl: Seconds
     stop_signal: str
@@ -86,7 +87,7 @@ _INSTANTS = ("not_before", "deadline")
 _MAPS = ("env", "labels")
 _THOUSANDTHS = ("share", "cpus")
 _LISTS = ("depends_on", "gpu_kinds")
-_OTHERS = ("payload", "command", "retry", "start")
+_OTHERS = ("payload", "command", "retry", "start", "array")
 FIELDS = frozenset(_PLAIN + _DURATIONS + _INSTANTS + _MAPS + _THOUSANDTHS + _LISTS + _OTHERS)
 
 
@@ -122,6 +123,10 @@ def _fill_others(message: task_pb2.TaskSpec, given: Mapping[str, Any]) -> None:
         message.command.argv.extend(_words("command", given["command"]))
     if "start" in given:
         message.start = task_pb2.StartRule.Value(given["start"].upper())
+    if "array" in given:
+        indices, _, at_once = given["array"].partition("%")
+        message.array.indices = indices
+        message.array.at_once = int(at_once or 0)
     if "retry" in given:
         rule = given["retry"]
         message.retry.attempts = rule.get("attempts", 1)
@@ -157,6 +162,9 @@ def from_message(message: task_pb2.TaskSpec) -> TaskSpec:
         spec["command"] = list(message.command.argv)
     if message.start:
         spec["start"] = task_pb2.StartRule.Name(message.start).lower()
+    if message.HasField("array"):
+        limit = f"%{message.array.at_once}" if message.array.at_once else ""
+        spec["array"] = message.array.indices + limit
     if message.HasField("retry"):
         spec["retry"] = Retry(attempts=message.retry.attempts,
                               backoff=message.retry.backoff_ms / 1000)

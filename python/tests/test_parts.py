@@ -32,7 +32,8 @@ class SpecTest(unittest.TestCase):
             "checkpoint_interval": 600.0, "restart_cost": 30.0,
             "run_limit": 3600.0, "deadline": instant, "start": "at_least_once",
             "retry": {"attempts": 2, "backoff": 1.5}, "depends_on": ["d", "signal:s"],
-            "run_after_failure": True, "group": "g", "labels": {"l": "m"}, "result_ttl": 1.0,
+            "run_after_failure": True, "group": "g", "array": "0-99%10", "labels": {"l": "m"},
+            "result_ttl": 1.0,
             "stop_signal": "INT", "stop_grace": 2.0, "tokens": 7, "held": True}
         self.assertEqual(spec.from_message(spec.to_message(given)), given)
         self.assertEqual(spec.FIELDS - set(given), {"command"})

@@ -73,8 +73,9 @@ constexpr std::array kDeleteCommands = {
         kDeletedTenant,
         "A tenant with unfinished tasks or with tenants below it stays, and the answer says how\n"
         "many there are. So does one that the configuration file has: take it out there first.\n"
-        "Its history stays. A later submit makes it anew with the defaults, unless the\n"
-        "configuration says tenant_defaults.make_unknown = false.",
+        "Its history stays, and its tokens stay valid: end them with 'berth token revoke'. A\n"
+        "later submit makes it anew with the defaults, unless the configuration says\n"
+        "tenant_defaults.make_unknown = false.",
         kDeleteTenantExamples),
     deleting(
         "delete queue", "delete a queue that is empty", run_delete_queue, "QUEUE [OPTIONS]",

@@ -127,17 +127,12 @@ int put(const Call& call, const std::string& kind, const auto& send) {
   Values values(call);
   Request request;
   request.set_name(call.args.positional().front());
-  bool any = false;
   for (const Flag& flag : call.command.flags) {
     if (!values.has(flag.name)) continue;
-    any = true;
     const FieldDescriptor* field = field_of(*request.config().GetDescriptor(), flag.name);
     ASSERT(field != nullptr);
     read_field(*request.mutable_config(), *field, flag.name, values);
   }
-  if (!any)
-    values.note("expected at least one field to set, such as " +
-                std::string(call.command.flags.front().name));
   if (!values.ok()) return values.refuse();
   int code = kOk;
   auto session = Session::open(call, code);

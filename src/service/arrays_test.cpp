@@ -85,6 +85,18 @@ TEST_F(Arrays, WhatDependsOnAnArrayWaitsForAllItsTasks) {
   EXPECT_EQ(desk_.state_of(later.task), TaskState::running);
 }
 
+TEST_F(Arrays, NoTaskHasTheIdOfAnArray) {
+  desk_.agent.finishes_at_once = false;
+  ASSERT_EQ(desk_.submit(array("x", 2), true).front().kind, Kind::accepted);
+  EXPECT_EQ(desk_.submit(new_task("x")).kind, Kind::conflict);
+  ASSERT_EQ(desk_.submit(new_task("y")).kind, Kind::accepted);
+  EXPECT_EQ(desk_.submit(array("y", 2), true).front().kind, Kind::conflict);
+  EXPECT_EQ(desk_.submit(array("x", 2), true).front().kind, Kind::duplicate);
+  std::vector<NewTask> workflow = array("z", 2);
+  workflow.push_back(new_task("z"));
+  EXPECT_EQ(desk_.submit(std::move(workflow), true).front().kind, Kind::conflict);
+}
+
 TEST_F(Arrays, OneTaskThatDoesNotCompleteIsEnough) {
   desk_.agent.finishes_at_once = false;
   const auto outcomes = desk_.submit(array("x", 2), true);

@@ -114,7 +114,8 @@ class Sequencer {
   std::optional<SubmitOutcome> fill_in(NewTask& task) const;
   std::optional<SubmitOutcome> limit_run(NewTask& task) const;
   std::optional<SubmitOutcome> judge_queue(const NewTask& task) const;
-  std::optional<SubmitOutcome> judge_array(const NewTask& task) const;
+  std::optional<SubmitOutcome> judge_array(const NewTask& task, Time now) const;
+  std::optional<SubmitOutcome> is_array_of(TenantId tenant, const std::string& id) const;
   std::optional<SubmitOutcome> known_before(const NewTask& task, Time now) const;
   std::optional<SubmitOutcome> command_forbidden(const NewTask& task) const;
   // What is submitted together, and how many dependencies it may still name.

@@ -104,7 +104,10 @@ std::vector<SubmitOutcome> Sequencer::admit_workflow(std::vector<NewTask>& tasks
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (auto no = judge_queue(tasks[i])) return fail_all(*no, i);
-    if (auto no = judge_array(tasks[i])) return fail_all(*no, i);
+    if (auto no = judge_array(tasks[i], now)) return fail_all(*no, i);
+    if (!tasks[i].in_array && siblings.arrays.contains(tasks[i].card->id)) {
+      return fail_all(outcome(SubmitOutcome::Kind::conflict, tasks[i].card->id), i);
+    }
     if (auto no = fill_in(tasks[i])) return fail_all(*no, i);
   }
   core::SubmitWorkflow event{first, {}};
@@ -242,8 +245,14 @@ std::optional<SubmitOutcome> Sequencer::judge_queue(const NewTask& task) const {
 }
 
 // A group's limit is what its first task says, so an array begins its group.
-std::optional<SubmitOutcome> Sequencer::judge_array(const NewTask& task) const {
+std::optional<SubmitOutcome> Sequencer::judge_array(const NewTask& task, Time now) const {
   if (!task.in_array) return std::nullopt;
+  const std::string& name = task.card->group_name;
+  if (const auto* known = keys_.find(task.card->tenant, Keys::Kind::task_id, name, now)) {
+    SubmitOutcome taken = outcome(SubmitOutcome::Kind::conflict, name);
+    taken.task = known->task;
+    return taken;
+  }
   const GroupId group = names_.group(task.card->tenant, task.card->group_name);
   if (!group || !engine_.state().groups.contains(group)) return std::nullopt;
   return outcome(SubmitOutcome::Kind::group_in_use, task.card->group_name);
@@ -263,7 +272,17 @@ std::optional<SubmitOutcome> Sequencer::known_before(const NewTask& task, Time n
     return result;
   };
   if (auto result = ask(Keys::Kind::request_id, card.request_id)) return result;
-  return ask(Keys::Kind::task_id, card.id);
+  if (auto result = ask(Keys::Kind::task_id, card.id)) return result;
+  return is_array_of(card.tenant, card.id);
+}
+
+// Tasks and arrays share their ids: one that stood for both would wait for the wrong one.
+std::optional<SubmitOutcome> Sequencer::is_array_of(TenantId tenant, const std::string& id) const {
+  const ArrayEntry array = id.empty() ? ArrayEntry{} : names_.array(tenant, id);
+  if (!array) return std::nullopt;
+  SubmitOutcome taken = outcome(SubmitOutcome::Kind::conflict, id);
+  taken.task = array.first;
+  return taken;
 }
 
 std::optional<SubmitOutcome> Sequencer::command_forbidden(const NewTask& task) const {
